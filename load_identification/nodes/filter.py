@@ -64,11 +64,12 @@ class FilterNode(PipelineNode):
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
-        """Return the filter's delay and the channels that the sensor lacks."""
+        """Return the filter's delay, the lag of velocities, and the channels that are absent."""
         absent = ', '.join(self.stage.absent_channels)
         health = zip(CHANNELS, self.stage.health.states, strict=True)
         return {
             'delay': f'{self.stage.delay:.6f}',
+            'velocity_lag': f'{self.stage.velocity_lag:.6f}',
             'absent_channels': absent,
             WARNING: self.stage.words,
             **{HEALTH + channel: state for channel, state in health},

@@ -8,7 +8,12 @@ import numpy as np
 
 from load_identification.interface.batches import Batch, SynchronizedBatch
 from load_identification.signals.joint_motion import FilledIn
-from load_identification.signals.joint_noise import ORDER, WindowNoise, acceleration_noise
+from load_identification.signals.joint_noise import (
+    ORDER,
+    VelocityLag,
+    WindowNoise,
+    acceleration_noise,
+)
 from load_identification.signals.jumps import UNKNOWN_LIMIT
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -123,16 +128,22 @@ def _share_of_velocity(kernels: FloatArray, variance: FloatArray) -> FloatArray:
     return np.where(both > 0.0, by_position / np.where(both > 0.0, both, 1.0), 1.0)
 
 
-def _contradicted(
-    kernels: FloatArray, variance: FloatArray, derived: FloatArray, published: FloatArray
-) -> BoolArray:
+def _variance_apart(kernels: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the variance of the velocity from positions minus the published one, (k, J).
+
+    Kernels and variances are those of `_share_of_velocity`.
+    """
+    gain = (kernels**2).sum(axis=1)
+    return np.asarray(gain[:, 1, None] * variance[:, 0] + gain[:, 0, None] * variance[:, 1])
+
+
+def _contradicted(derived: FloatArray, published: FloatArray, variance: FloatArray) -> BoolArray:
     """Return which published velocities are not those derived from the positions, (k, J) each.
 
     A driver may fill in zeros, or give degrees. Positions that move faster than any joint do not
-    allow this test. Kernels and variances are those of `_share_of_velocity`.
+    allow this test. The variance is that of their difference.
     """
-    gain = (kernels**2).sum(axis=1)
-    noise = np.sqrt(gain[:, 1, None] * variance[:, 0] + gain[:, 0, None] * variance[:, 1])
+    noise = np.sqrt(variance)
     fastest = np.maximum(np.abs(derived), np.abs(published))
     # If a position repeats itself, the velocity cannot be a delayed or smoothed one.
     fastest = np.where(np.abs(derived) < STILL, 0.0, fastest)
@@ -146,9 +157,10 @@ class Differentiator:
 
     At every output instant a polynomial of degree 6 is fitted to each channel over the same
     window. q, q̇ and q̈ come from the positions; q̇ and q̈ also come from the joint velocity where
-    that is published, with one derivative less. Both are weighted by their noise, estimated in the
-    windows, so that a noisy velocity does not spoil good positions, nor vice versa. A window does
-    not extend across a gap longer than `max_gap`. Memory is one window and the pending samples.
+    that is published, with one derivative less, after its lag is corrected. Both are weighted by
+    their noise, estimated in the windows, so that a noisy velocity does not spoil good positions,
+    nor vice versa. A window does not extend across a gap longer than `max_gap`. Memory is one
+    window and the pending samples.
 
     Parameters
     ----------
@@ -184,6 +196,9 @@ class Differentiator:
         self._is_centre = np.empty(0, dtype=bool)
         self._values: FloatArray = np.empty((0, 0))
         self._noise = WindowNoise()
+        self._lag = VelocityLag()
+        self.velocity_lag = 0.0
+        """By how much published velocities are older than the positions; corrected [s]."""
 
     def update(self, batch: SynchronizedBatch) -> DifferentiatedBatch | None:
         """Process samples and return the outputs whose windows they complete, or None.
@@ -281,7 +296,15 @@ class Differentiator:
         if not np.isnan(published).all():
             variance = np.einsum('kgjj->kgj', covariance)
             share = _share_of_velocity(kernels, variance)
-            wrong = _contradicted(kernels, variance, rates[:, 0], published[:, 0])
+            apart = _variance_apart(kernels, variance)
+            wrong = _contradicted(rates[:, 0], published[:, 0], apart)
+            lag = self._lag.update(rates[:, 0], np.where(wrong[:, None], np.nan, published), apart)
+            self.velocity_lag = float(lag[-1])
+            if lag.any():
+                later = polynomial_kernels(offsets - lag[:, None], used.astype(float))
+                velocity = values[:, :, joints : 2 * joints]
+                published = later[:, :, :2].swapaxes(1, 2) @ velocity
+                published[still[:, None, None] & ~np.isnan(published)] = 0.0
             share = np.where(np.isnan(published) | wrong[:, None], 0.0, share)
             rates = share * np.nan_to_num(published) + (1.0 - share) * rates
         noise = acceleration_noise(offsets, used, 1e-9 * self._period, covariance, share[:, 1])

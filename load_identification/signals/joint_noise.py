@@ -1,4 +1,4 @@
-"""Estimate the noise of joint positions and velocities, and its effect on derivatives."""
+"""Estimate the noise of joint positions and velocities, its effect, and the lag of velocities."""
 
 from __future__ import annotations
 
@@ -29,6 +29,21 @@ AVERAGED = 0.1
 BEYOND = slice(ORDER + 1, ORDER + 4)
 """Degrees of the polynomials, just above that of the fit, by which noise is measured: near the
 passband, because noise need not be white. Encoder steps are not, nor are interpolated samples."""
+
+LAG_FORGETTING = 0.998
+"""Forgetting factor per window [-]: of 50 a second, ten seconds of motion."""
+
+OVERLAP = 6.0
+"""Number of windows that share a sample: so much information is counted once [-]."""
+
+CLEARLY, LEAST = 6.0, 2e-4
+"""Standard deviations from which a lag is one, and the least one that is corrected [-, s]."""
+
+LARGEST = 0.02
+"""Largest lag that is corrected [s]: a third of half a window at the default cutoff."""
+
+EXACT = 1e-12
+"""Least variance of a difference of two velocities [rad²/s²]: of rounding."""
 
 
 class WindowNoise:
@@ -86,6 +101,50 @@ def _beyond(
     found = np.linalg.solve(np.linalg.cholesky(gram), right)[:, BEYOND]
     found = found.reshape(*found.shape[:2], 2, -1).swapaxes(1, 2)
     return found.swapaxes(2, 3) @ found, np.clip(count - BEYOND.start, 0, found.shape[2])
+
+
+class VelocityLag:
+    """The lag at which published velocities fit the derivatives of the positions best.
+
+    A driver that smooths its velocities, or differentiates backwards, publishes them late: by half
+    a period at least. All joints have the lag in common.
+    """
+
+    def __init__(self) -> None:
+        self._sums: FloatArray = np.zeros(4)
+
+    def update(
+        self, derived: FloatArray, published: FloatArray, variance: FloatArray
+    ) -> FloatArray:
+        """Process k windows and return the lag after each, (k,) [s]; 0 while none is certain.
+
+        Parameters
+        ----------
+        derived : (k, J) array
+            Velocities from the positions [rad/s, m/s].
+        published : (k, 2, J) array
+            Smoothed published velocities and their derivatives; NaN: not to be used.
+        variance : (k, J) array
+            Variance of the difference of both velocities; NaN: unknown.
+        """
+        apart, slope = derived - published[:, 0], published[:, 1]
+        usable = np.isfinite(apart + slope + variance)
+        weight = np.where(usable, 1.0, 0.0) / np.where(usable, np.maximum(variance, EXACT), 1.0)
+        apart, slope = (np.where(usable, each, 0.0) for each in (apart, slope))
+        products = np.stack([slope * slope, slope * apart, apart * apart]) * weight
+        new = np.vstack([products.sum(axis=2), usable.sum(axis=1)]).T
+        sums = np.empty_like(new)
+        for k in range(len(new)):
+            kept = LAG_FORGETTING if new[k, 0] > 0.0 else 1.0
+            self._sums = sums[k] = kept * self._sums + new[k]
+        information, product, square, count = sums.T
+        with np.errstate(invalid='ignore', divide='ignore'):
+            lag = product / information
+            unexplained = (square - lag * product) / count
+            std = np.sqrt(OVERLAP * np.maximum(unexplained, 1.0) / information)
+        size = np.abs(lag)
+        certain = (size > np.maximum(CLEARLY * std, LEAST)) & (size <= LARGEST)
+        return np.where(certain, lag, 0.0)
 
 
 @lru_cache(maxsize=64)

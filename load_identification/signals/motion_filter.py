@@ -87,6 +87,11 @@ class MotionFilter:
         return self._differentiator.delay
 
     @property
+    def velocity_lag(self) -> float:
+        """By how much published joint velocities are older than the positions [s]."""
+        return self._differentiator.velocity_lag
+
+    @property
     def absent_channels(self) -> tuple[str, ...]:
         """Wrench channels that have had no values so far, or have none any more."""
         states = zip(CHANNELS, self.health.states, strict=True)
