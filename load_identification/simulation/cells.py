@@ -24,6 +24,7 @@ from load_identification.simulation.sensor_errors import (
     CellErrors,
     draw_cell,
     hysteresis,
+    linear_field,
     path_memory,
     random_field,
     smooth_field,
@@ -32,7 +33,7 @@ from load_identification.simulation.sensor_errors import (
 from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench
 from load_identification.typing_aliases import FloatArray, IntArray
 
-TIED = ('smooth', 'rough', 'path', 'hysteresis', 'cables', 'friction')
+TIED = ('smooth', 'linear', 'rough', 'path', 'hysteresis', 'cables', 'friction')
 """Kinds of error that recur with the pose or the path."""
 
 DAMPING = 0.03
@@ -235,6 +236,8 @@ def _tied(
     direction = frame.gravity / np.linalg.norm(frame.gravity, axis=1, keepdims=True)
     if kind == 'smooth':
         return smooth_field(direction, rng)
+    if kind == 'linear':
+        return linear_field(direction, rng)
     if kind == 'rough':
         return random_field(direction, ROUGH, rng)
     if kind in ('path', 'cables'):

@@ -159,6 +159,16 @@ def smooth_field(direction: FloatArray, rng: np.random.Generator) -> FloatArray:
     return np.asarray(basis.T @ weights * FIELD_RMS)
 
 
+def linear_field(direction: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw a field of degree 1, each harmonic as large as those of `smooth_field`: like a load.
+
+    Its rms over the sphere is half of `FIELD_RMS`. Takes unit vectors (n, 3) and returns wrenches
+    (n, 6) [N, N m], as `smooth_field` does.
+    """
+    # A harmonic of mean square 1 is sqrt(3) times a component; there are 12 of degrees 2 and 3.
+    return np.asarray(np.sqrt(3.0 / 12.0) * direction @ rng.standard_normal((3, 6)) * FIELD_RMS)
+
+
 def random_field(points: FloatArray, length: float, rng: np.random.Generator) -> FloatArray:
     """Draw a Gaussian random field of `FIELD_RMS`, correlated as exp(-d² / 2 length²).
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.simulation.cells import (
     RUBBING,
     TIED,
@@ -22,6 +24,7 @@ from load_identification.simulation.sensor_errors import (
     MEMORY,
     CellErrors,
     draw_cell,
+    linear_field,
     path_memory,
     random_field,
     smooth_field,
@@ -65,20 +68,31 @@ def test_gravity_is_tilted_not_stretched() -> None:
     assert np.std(tilts) == pytest.approx(np.deg2rad(0.2), rel=0.1)
 
 
-@pytest.mark.parametrize('kind', ['smooth', 'rough'])
+FIELDS = {
+    'smooth': (smooth_field, 1.0),
+    'linear': (linear_field, 0.5),
+    'rough': (partial(random_field, length=0.3), 1.0),
+}
+
+
+@pytest.mark.parametrize('kind', FIELDS)
 def test_fields_have_their_size_over_the_sphere(kind: str) -> None:
+    field, part = FIELDS[kind]
     rng = np.random.default_rng(0)
     points = rng.standard_normal((2000, 3))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
-    squares = [
-        np.mean(
-            (smooth_field(points, rng) if kind == 'smooth' else random_field(points, 0.3, rng))
-            ** 2,
-            axis=0,
-        )
-        for _ in range(200)
-    ]
-    np.testing.assert_allclose(np.sqrt(np.mean(squares, axis=0)), FIELD_RMS, rtol=0.1)
+    squares = [np.mean(field(points, rng=rng) ** 2, axis=0) for _ in range(200)]
+    np.testing.assert_allclose(np.sqrt(np.mean(squares, axis=0)), part * FIELD_RMS, rtol=0.1)
+
+
+def test_a_linear_field_looks_like_the_load_that_the_estimator_allows_for() -> None:
+    rng, found = np.random.default_rng(0), []
+    for _ in range(2000):
+        columns = linear_field(np.eye(3), rng).T / 9.80665
+        turned = columns[3:] - columns[3:].T
+        found.append([np.trace(columns[:3]) / 3.0, *turned[[0, 0, 1], [1, 2, 2]] / 2.0])
+    expected = PoseErrors(FIELD_RMS[[0, 3]]).like_a_load[:4]
+    np.testing.assert_allclose(np.var(found, axis=0), expected, rtol=0.15)
 
 
 def test_the_path_is_forgotten_with_the_angle_travelled() -> None:
