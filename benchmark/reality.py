@@ -10,10 +10,17 @@ claimed at all; the worst error in standard deviations, and how many are beyond 
 runs there was a warning, and an event, of which none is right.
 
     python benchmark/reality.py [--runs 20] [--case NAME ...] [--robots NAME ...]
-        [--seconds 1 2 4 10] [--set systematic_errors=none]
+        [--seconds 1 2 4 10] [--set systematic_errors=none] [--budget]
 
 A name is a case or the beginning of some; `--list` prints all. `--recording PATH` is a real one
 of poses with one load of known mass, shuffled again and again.
+
+`--budget` judges the calibration part of the error budget. Each run is repeated in a perfect cell
+with the same robot, motion, load and noise: the difference of the estimates is the error that
+really came from the cell. Printed is stated / real = 1 / rms(difference / std of the calibration
+part) [-], both in kg or m, over all runs and for the centre of mass over the axes, of what both
+runs call identified; above 1 the part is too wide. The std is that in the cell with errors. +- is
+half of the 95 % interval, from the scatter between runs, and `of` the number of values.
 """
 
 from __future__ import annotations
@@ -33,6 +40,7 @@ import numpy as np
 from reality_cases import CASES, ROBOTS, SHAPES, Case
 from shuffled_poses import shuffled
 
+from load_identification.estimation.belief.claim import CALIBRATION
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import TABLE, Parameters, check
@@ -41,6 +49,7 @@ from load_identification.simulation.cells import Path, Stages, record, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.motions import LONGEST_POSE, MOTIONS
 from load_identification.simulation.robots import Arm
+from load_identification.simulation.sensor_errors import NO_ERRORS
 from load_identification.typing_aliases import FloatArray
 
 GROUPS = {'mass': slice(0, 1), 'centre': slice(1, 4), 'inertia': slice(4, 10)}
@@ -61,6 +70,8 @@ class Look:
         Error over standard deviation, message order; NaN where not identified [-].
     error, std : (10,) arrays
         NaN where not identified [kg, m, kg m²].
+    calibration : (10,) array
+        Part of `std` by the errors of the cell [kg, m, kg m²].
     relative : (3,) array
         Half-width of mass in parts of it, of the centre of mass, of inertia in parts of the
         largest moment, the largest of each; NaN where one is not identified [-, m, -].
@@ -71,6 +82,7 @@ class Look:
     z: FloatArray
     error: FloatArray
     std: FloatArray
+    calibration: FloatArray
     relative: FloatArray
     distance: float
     warned: bool
@@ -93,6 +105,7 @@ def judged(estimate: PayloadEstimate, load: InertialParameters, event: bool) -> 
         error / std,
         error,
         std,
+        np.sqrt(estimate.budget[CALIBRATION]),
         np.array(widths) / scale,
         float(off / unit @ solved),
         bool(estimate.warnings),
@@ -155,9 +168,42 @@ def run(case: Case, robot: str, seed: int, parameters: Parameters) -> list[Look]
     return [judged(e, load, event) for e, event in observed(there, mount, joints, wrenches, times)]
 
 
+def stated_by_real(pairs: Sequence[tuple[Look, Look]], group: slice) -> str:
+    """Return stated / real calibration part of a group, half its 95 % interval, count of values.
+
+    `pairs`: looks in a cell with errors, and in a perfect one.
+    """
+    off = np.array([(a.error - b.error)[group] / a.calibration[group] for a, b in pairs])
+    known = np.isfinite(off)
+    count, squares = int(known.sum()), np.where(known, off, 0.0) ** 2
+    if not count:
+        return f'{"-":>6} {"-":>4} {0:5}'
+    mean = squares.sum() / count
+    # Runs are independent, the axes of one are not.
+    scatter = np.linalg.norm((squares - mean * known).sum(axis=1)) / (count * mean)
+    ratio = 1.0 / np.sqrt(mean)
+    return f'{ratio:6.2f} {0.98 * ratio * scatter:4.2f} {count:5}'
+
+
+def budget_table(name: str, case: Case, pairs: Sequence[tuple[list[Look], list[Look]]]) -> str:
+    """Return the lines of one case, from runs in the cell with errors and in a perfect one."""
+    lines = []
+    for k, at in enumerate(case.looks):
+        both = [(a[k], b[k]) for a, b in pairs if min(len(a), len(b)) > k]
+        parts = [stated_by_real(both, GROUPS[group]) for group in ('mass', 'centre')]
+        lines.append(f'{name:24} {at:5g} | {len(both):4} | {" | ".join(parts)}')
+    return '\n'.join(lines)
+
+
 HEAD = (
     f'{"case":24} {"at":>5} | {"claimed":^14} | {"held":^14} {"all":>5} | {"d2":>5} | '
     f'{"error / std":^14} | {"+- m %  c mm   I %":^18} | {"worst":>6} {"> 4":>6} | warned events'
+)
+
+
+BUDGET_HEAD = (
+    f'{"case":24} {"at":>5} | {"runs":>4} | {"mass":>6} {"+-":>4} {"of":>5} | '
+    f'{"centre":>6} {"+-":>4} {"of":>5}'
 )
 
 
@@ -236,6 +282,7 @@ def main() -> None:
     parser.add_argument('--set', nargs='*', default=[], metavar='NAME=VALUE', help='parameters')
     parser.add_argument('--recording', type=FilePath, help='of poses, with one load')
     parser.add_argument('--true-mass', type=float, default=0.2205, help='in the recording [kg]')
+    parser.add_argument('--budget', action='store_true', help='judge its calibration part instead')
     parser.add_argument('--list', action='store_true', help='print the names of the cases')
     arguments = parser.parse_args()
     if arguments.list:
@@ -245,7 +292,8 @@ def main() -> None:
     if arguments.recording:
         print(shuffled(arguments.recording, arguments.true_mass, arguments.runs, parameters))
         return
-    print(f'{arguments.runs} runs of each case, robots {", ".join(arguments.robots)}\n{HEAD}')
+    head = BUDGET_HEAD if arguments.budget else HEAD
+    print(f'{arguments.runs} runs of each case, robots {", ".join(arguments.robots)}\n{head}')
     every: list[Look] = []
     began = time.perf_counter()
     for name, case in chosen(arguments.case).items():
@@ -253,14 +301,20 @@ def main() -> None:
             case = replace(case, looks=tuple(arguments.seconds))
         if arguments.mass:
             case = replace(case, mass=tuple(arguments.mass))
-        outcomes = [
-            run(case, arguments.robots[seed % len(arguments.robots)], seed, parameters)
-            for seed in range(arguments.seed, arguments.seed + arguments.runs)
-        ]
+        seeds = range(arguments.seed, arguments.seed + arguments.runs)
+        robots = [arguments.robots[seed % len(arguments.robots)] for seed in seeds]
+        outcomes = [run(case, *of, parameters) for of in zip(robots, seeds, strict=True)]
+        if arguments.budget:
+            perfect = replace(case, conditions=replace(case.conditions, errors=NO_ERRORS, tied=()))
+            others = [run(perfect, *of, parameters) for of in zip(robots, seeds, strict=True)]
+            pairs = list(zip(outcomes, others, strict=True))
+            print(budget_table(name, case, pairs), flush=True)
+            continue
         for line in table(name, case, outcomes):
             print(line, flush=True)
         every += [look for o in outcomes for look in o]
-    print(row('all of these', np.nan, every))
+    if every:
+        print(row('all of these', np.nan, every))
     print(f'{time.perf_counter() - began:.0f} s')
 
 

@@ -78,6 +78,7 @@ def _cases() -> dict[str, Case]:
     for kind in ('smooth', 'rough', 'hysteresis', 'cables'):
         add(kind, Conditions(tied=(kind,)), 'poses')
     add('prior', replace(ordinary, tied=('smooth', 'path')), *every)
+    add('like-a-load', replace(ordinary, tied=('smooth', 'path', 'linear')), *two)
     add('tied', Conditions(tied=('smooth', 'cables')), *two)
     add('all', replace(ordinary, tied=('smooth', 'cables')), *two, 'poses')
     add('friction', replace(ordinary, tied=('friction',)), *every)
