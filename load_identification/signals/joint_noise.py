@@ -42,8 +42,9 @@ CLEARLY, LEAST = 6.0, 2e-4
 LARGEST = 0.02
 """Largest lag that is corrected [s]: a third of half a window at the default cutoff."""
 
-EXACT = 1e-12
-"""Least variance of a difference of two velocities [rad²/s²]: of rounding."""
+ROUGHLY = 1e-6
+"""Variance added to that of a difference of two velocities [rad²/s²]: what a lag does not explain,
+as friction does where motion begins, from noise learned at rest."""
 
 
 class WindowNoise:
@@ -128,8 +129,9 @@ class VelocityLag:
             Variance of the difference of both velocities; NaN: unknown.
         """
         apart, slope = derived - published[:, 0], published[:, 1]
-        usable = np.isfinite(apart + slope + variance)
-        weight = np.where(usable, 1.0, 0.0) / np.where(usable, np.maximum(variance, EXACT), 1.0)
+        # No lag that is corrected puts them farther apart.
+        usable = np.abs(apart) < LARGEST * np.abs(slope) + CLEARLY * np.sqrt(variance)
+        weight = usable / np.where(usable, variance + ROUGHLY, 1.0)
         apart, slope = (np.where(usable, each, 0.0) for each in (apart, slope))
         products = np.stack([slope * slope, slope * apart, apart * apart]) * weight
         new = np.vstack([products.sum(axis=2), usable.sum(axis=1)]).T
