@@ -20,6 +20,7 @@ from load_identification.arm.filtering import (
     filtered,
     filtered_by,
     low_passed,
+    low_passed_alone,
     without_reversals,
 )
 from load_identification.arm.methods.least_squares import pieces
@@ -172,14 +173,17 @@ class _Trial:
     def odd(self, choice: Choice) -> tuple[FloatArray | None, str, str]:
         """Return `odd`, `late` and `unsure` of a choice."""
 
+        log = filtered(self._recordings, choice.cutoff)
+        samples = self._samples(log)
+
         def of(log: FilteredRecording) -> _Trial:
             own, steady = copy(self), without_reversals(self._model, log, choice.cutoff)
             # At another bandwidth the recordings would be read as they are.
             own._bandwidth = choice.cutoff
-            own._cache = {(choice.cutoff, choice.velocities): self._samples(steady)}
+            # Whatever the delay, the motion is the same.
+            own._cache = {(choice.cutoff, choice.velocities): samples.of(steady)}
             return own
 
-        log = filtered(self._recordings, choice.cutoff)
         late = lateness.lateness(log, lambda each: of(each)._cost(choice, turning=False))
         # Joints that a low-pass delays seem to have another unit.
         parts = of(lateness.earlier(log, late))._pieces(choice, nominal=True)
@@ -213,7 +217,7 @@ class _Trial:
             rows = [model.other_rows(*motion) for motion in pieces(log)]
             own = [np.einsum('njjk->njk', r.reshape(*r.shape[:2], joints, -1)) for r in rows]
             flat = np.concatenate(own).reshape(len(log.seconds), -1)
-            parts.append(low_passed(log, flat, self._bandwidth)[1])
+            parts.append(low_passed_alone(log, flat, self._bandwidth))
         found = np.concatenate(parts)
         found = found[:: _stride(len(found))].reshape(len(samples.error), joints, -1)
         each = np.arange(joints)
@@ -285,8 +289,8 @@ class _Trial:
         """Return what is compared of samples behind a filter."""
         log = log.select(slice(None, None, _stride(len(log.seconds))))
         links, nominal = self._model.link_rows(*log.motion), self._model.nominal[self._model.links]
-        error, across = log.measured - links @ nominal, _across(self._model.arm.gravity)
-        return _Samples(log, links[..., self._links], self._tilts(log, nominal, across), error)
+        tilts = self._tilts(log, nominal, _across(self._model.arm.gravity))
+        return _Samples(log, links[..., self._links], tilts, links @ nominal)
 
     def _tilts(
         self, log: FilteredRecording, links: FloatArray, directions: FloatArray
@@ -305,14 +309,23 @@ class _Samples(NamedTuple):
         The columns of the links that are identifiable.
     tilts : (n, k, 2) array
         What gravity across adds by the description, for 1 m/s^2 in each of two directions.
-    error : (n, k) array
-        Of the description's links [N m, N].
+    nominal : (n, k) array
+        What the description's links explain [N m, N].
     """
 
     log: FilteredRecording
     links: FloatArray
     tilts: FloatArray
-    error: FloatArray
+    nominal: FloatArray
+
+    @property
+    def error(self) -> FloatArray:
+        """Error of the description's links (n, k) [N m, N]."""
+        return self.log.measured - self.nominal
+
+    def of(self, log: FilteredRecording) -> _Samples:
+        """Return the same of a recording, not yet thinned, of the same motion."""
+        return self._replace(log=log.select(slice(None, None, _stride(len(log.seconds)))))
 
 
 def _across(gravity: FloatArray) -> FloatArray:

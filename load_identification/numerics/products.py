@@ -22,11 +22,13 @@ def fitted(products: FloatArray, counts: FloatArray, positive: IntArray) -> Floa
         total = np.tensordot(level**-2, products, axes=1)
         length = np.sqrt(np.diag(total)[:-1])
         length[length == 0.0] = 1.0
-        matrix = total[:-1, :-1] / np.outer(length, length) + RIDGE * np.eye(len(length))
+        matrix = total[:-1, :-1] / np.outer(length, length)
+        matrix.ravel()[:: len(length) + 1] += RIDGE
         right, free = total[:-1, -1] / length, np.ones(len(length), dtype=bool)
         while True:
             x = np.zeros(len(length))
-            x[free] = dposv(matrix[np.ix_(free, free)], right[free])[1]
+            own = matrix if free.all() else matrix[np.ix_(free, free)]
+            x[free] = dposv(own, right[free])[1]
             x /= length
             below = positive[x[positive] < 0.0]
             if not below.size:
