@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.lapack import dtrtrs
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.nearest_body import FROM_PSEUDO_INERTIA, SYMMETRIC
+from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WEIGHTS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3)
@@ -179,8 +181,8 @@ class _Search:
         self._behind = np.append(behind.ravel(), np.zeros(len(nominal) - behind.size))
         own = (nominal - self._behind)[: behind.size].reshape(-1, 10)
         start = [_consistent_start(body) for body in own]
-        self._nominal = [np.linalg.inv(pseudo_inertia) for pseudo_inertia in start]
-        self._factors = [np.linalg.cholesky(pseudo_inertia) for pseudo_inertia in start]
+        self._nominal = np.linalg.inv(start)
+        self._factors = np.linalg.cholesky(start)
         self._others = nominal[behind.size :].copy()
         scale = [MASS_STD * body[0] for body in own]
         mass = np.zeros((self.links, rows.shape[1]))
@@ -214,28 +216,25 @@ class _Search:
     def _minimise(self, weight: float) -> None:
         """Take Newton steps until the predicted decrease is negligible."""
         entries = SYMMETRIC.reshape(10, 16).T
+        links, others = np.split(self._matrix, [10 * self.links], axis=1)
+        links = links.reshape(len(links), -1, 10).swapaxes(0, 1)
         for _ in range(STEPS):
-            # From the entries of all E to the parameters of the links.
-            stretch = scipy.linalg.block_diag(
-                *(FROM_PSEUDO_INERTIA @ np.kron(f, f) @ entries for f in self._factors)
-            )
-            links, others = np.split(self._matrix, [10 * self.links], axis=1)
-            jacobian = np.hstack([links @ stretch, others])
-            away = np.concatenate(
-                [
-                    np.einsum('aij,ij->a', SYMMETRIC, f.T @ nominal @ f - np.eye(4))
-                    for f, nominal in zip(self._factors, self._nominal, strict=True)
-                ]
-            )
+            # From the entries of each E to the parameters of its link.
+            f = self._factors
+            squared = np.einsum('lij,lmn->limjn', f, f).reshape(-1, 16, 16)
+            stretched = links @ (FROM_PSEUDO_INERTIA @ squared @ entries)
+            jacobian = np.hstack([*stretched, others])
+            apart = f.swapaxes(1, 2) @ self._nominal @ f - np.eye(4)
+            away = np.einsum('aij,lij->la', SYMMETRIC, apart).ravel()
             barrier = np.sqrt(weight) * np.eye(10 * self.links, jacobian.shape[1])
             held = np.eye(jacobian.shape[1])[10 * self.links :]
             held *= ROUNDING * max(float(np.abs(jacobian).max()), 1.0)
             rows = np.vstack([jacobian, barrier, held])
             right = np.concatenate([-self._misfit, -np.sqrt(weight) * away, np.zeros(len(held))])
             length = np.linalg.norm(rows, axis=0)
-            q, r = scipy.linalg.qr(rows / length, mode='economic')
-            turned = q.T @ right
-            step = scipy.linalg.solve_triangular(r, turned) / length
+            whole = triangle(np.column_stack([rows / length, right]))[:-1]
+            turned = whole[:, -1]
+            step = dtrtrs(whole[:, :-1], turned)[0] / length
             promised = float(turned @ turned)
             if promised < SETTLED * weight:
                 return
@@ -263,10 +262,8 @@ class _Search:
                 bent = float(np.sum(share * spread - np.log1p(share * spread)))
                 if fall + weight * (share * linear + bent) <= -0.1 * share * promised:
                     self._misfit = moved
-                    both = zip(self._factors, changes, strict=True)
-                    self._factors = [
-                        f @ np.linalg.cholesky(np.eye(4) + share * change) for f, change in both
-                    ]
+                    factors = np.linalg.cholesky(np.eye(4) + share * changes)
+                    self._factors = self._factors @ factors
                     self._others = self._others + share * step[10 * self.links :]
                     return True
             share *= 0.5

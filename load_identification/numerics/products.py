@@ -18,8 +18,9 @@ def fitted(products: FloatArray, counts: FloatArray, positive: IntArray) -> Floa
     """Return the unknowns (c,) of sums of products (k, c + 1, c + 1), channels by their noise."""
     level = left_rms(products, counts, np.zeros(products.shape[1] - 1))
     x = np.zeros(products.shape[1] - 1)
+    flat = products.reshape(len(products), -1)
     for _ in range(REWEIGHTINGS):
-        total = np.tensordot(level**-2, products, axes=1)
+        total = (level**-2 @ flat).reshape(products.shape[1:])
         length = np.sqrt(np.diag(total)[:-1])
         length[length == 0.0] = 1.0
         matrix = total[:-1, :-1] / np.outer(length, length)
