@@ -178,6 +178,18 @@ def command(
 
 
 @pytest.fixture
+def unchosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Identify arms with drives as they are assumed first: to try others takes most of a run."""
+    from load_identification.arm import identification
+    from load_identification.arm.selection import Choice
+
+    def first(model: Any, _: object, settings: Any) -> Choice:
+        return Choice(model, settings.cutoffs[0])
+
+    monkeypatch.setattr(identification, 'choose', first)
+
+
+@pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the pictures of reports empty, for they take longer than all the rest of a page."""
     from matplotlib.figure import Figure

@@ -45,6 +45,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return arm_bag(tmp_path_factory.mktemp('arm') / 'second', *moved(2, 10.0))
 
 
+@pytest.mark.usefixtures('unchosen')
 @pytest.mark.parametrize(
     ('columns', 'left_out', 'used'),
     [
@@ -116,6 +117,7 @@ def test_a_base_sensor_without_a_wrench_is_told_so(bag: Path, command: Command) 
     assert (status, '--sensor base needs a wrench; leave it out' in error) == (UNUSABLE, True)
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_a_ridge_by_option_draws_to_the_description(bag: Path, command: Command) -> None:
     (free, _, _), (drawn, _, nominal) = (
         relative_errors(command(bag, '--cutoff', '10', '--ridge', ridge)[1])
@@ -128,6 +130,7 @@ def test_a_ridge_by_option_draws_to_the_description(bag: Path, command: Command)
         assert f'--ridge is {ridge}; it is a share and must be in 0 to 1' in error
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_without_a_recording_held_out_the_last_third_is_not_fitted(
     tmp_path: Path, command: Command
 ) -> None:
@@ -143,6 +146,7 @@ def test_without_a_recording_held_out_the_last_third_is_not_fitted(
     assert float(row.split()[2]) == pytest.approx(3.0, abs=0.3)
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_the_description_written_moves_as_identified_and_figures_are_drawn(
     bag: Path, tmp_path: Path, command: Command
 ) -> None:
@@ -189,6 +193,7 @@ def test_locked_joints_keep_their_links() -> None:
         with_bodies(TRUTH, arm, light)
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_a_joint_without_efforts_that_change_is_taken_for_locked(
     tmp_path: Path, command: Command
 ) -> None:
@@ -236,6 +241,7 @@ def test_a_link_fixed_to_another_is_part_of_it() -> None:
     np.testing.assert_allclose(Arm(with_bodies(hung, arm, bodies)).nominal, bodies, atol=1e-12)
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_single_efforts_that_a_driver_fills_in_are_left_out(
     tmp_path: Path, bag: Path, other: Path, command: Command
 ) -> None:

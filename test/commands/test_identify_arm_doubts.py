@@ -58,6 +58,7 @@ def test_positions_in_degrees_are_refused_by_the_limits(tmp_path: Path, command:
     assert err.rstrip().endswith(': degrees?')
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_what_the_motion_does_not_tell_is_said(tmp_path: Path, command: Command) -> None:
     times, q, qd, _ = moved(5, 12.0)
     q[:, 2], qd[:, 2] = 0.3, 0.0
@@ -93,6 +94,7 @@ def test_efforts_of_the_opposite_sign_are_not_called_identified(
     assert 'reversed?' in out
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_an_error_as_large_as_what_was_measured_is_no_identified_arm(
     tmp_path: Path, command: Command
 ) -> None:
@@ -190,6 +192,7 @@ def test_joint_states_without_efforts_are_named(tmp_path: Path, command: Command
     assert 'dropped: no_effort 100; joints with efforts: none' in error
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_velocities_that_are_a_multiple_of_the_derivative_are_named_and_not_used(
     tmp_path: Path, command: Command
 ) -> None:

@@ -162,9 +162,11 @@ def run(change: SlowLoad, motion: str, seed: int) -> SlowOutcome:
         stage.update(piece)
         measured = stage.newest * 1e-9
         now = measured + delay
-        estimate = stage.estimate()
         since = now - change.begins
-        if k % 5 or estimate is None or np.any((since > 0.0) & (since < DUE)):
+        if k % 5 or np.any((since > 0.0) & (since < DUE)):
+            continue
+        estimate = stage.estimate()
+        if estimate is None:
             continue
         part = float(change.share(np.array([measured]))[0])
         truth = to_message_order((1.0 - part) * vectors[0] + part * vectors[1])

@@ -139,6 +139,7 @@ def test_a_load_that_does_not_show_is_refused_with_what_it_tells(
     assert min(shares) > 50.0
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_a_load_of_another_mass_than_said_is_asked_for(bags: Recordings, command: Command) -> None:
     options = ('--loaded', bags.loaded, '--load-mass', 1.0, '--cutoff', 10)
     status, out, _ = command(bags.empty, *options)
@@ -147,6 +148,7 @@ def test_a_load_of_another_mass_than_said_is_asked_for(bags: Recordings, command
     assert 'the arm weighs 0.33 times what its description says: is --load-mass, 1 kg,' in said
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_data_that_were_not_fitted_make_gains_as_poor_as_they_show(
     bags: Recordings, command: Command, tmp_path: Path
 ) -> None:
