@@ -31,6 +31,8 @@ unexport FASTRTPS_DEFAULT_PROFILES_FILE FASTDDS_DEFAULT_PROFILES_FILE
 # The environment's own ROS, not one that the caller has sourced.
 export override AMENT_PREFIX_PATH := $(prefix)
 unexport PYTHONPATH PYTHONHOME RMW_IMPLEMENTATION
+# Each of four workers would compile all the tests anew: half of what it takes to collect them.
+unexport PYTHONDONTWRITEBYTECODE
 # The ROS wheels start Python a second time with LD_LIBRARY_PATH set and remember that in
 # _ROS_WHEELS_BOOTSTRAP_COMPLETE. Called from a process of another such environment, or from a
 # shell with a sourced ROS, both would point at libraries that are not ours.

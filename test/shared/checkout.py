@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 NAME = 'load_identification'
@@ -14,8 +15,13 @@ SHARED = (TESTS / 'shared', TESTS / 'shared' / 'ros')
 """What tests of several rooms use, and what comes with it where topics are; see pyproject.toml."""
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
     """List the dotted names a file imports, `from a import b` as both `a` and `a.b`."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     package = path.relative_to(ROOT).with_suffix('').parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
         if isinstance(node, ast.Import):
