@@ -39,9 +39,13 @@ UNUSUAL, BEYOND_NOISE = 5.0, 10.0
 """Acceleration of a joint that is no rest, in rms of those at rest before, and in standard
 deviations of the noise of its mean [-]."""
 
+SETTLED = 16
+"""Samples at rest without a break from which accelerations at rest are learned [-]: the begin and
+end of a move take fewer, and in work with short pauses are as many as the rest between."""
+
 LEARNED, MOST_LEARNED = 0.02, 16.0
 """Weight of a sample in the mean square of accelerations at rest, and its largest ratio to that
-mean: servos that begin to hunt are at rest again after half a second [-]."""
+mean: servos that begin to hunt are at rest again after a second [-]."""
 
 
 class RestDetector:
@@ -66,6 +70,7 @@ class RestDetector:
         self._tail: FloatArray | None = None
         self._margin: FloatArray | float = MOVED
         self._usual: FloatArray | None = None
+        self._squares: deque[FloatArray] = deque(maxlen=SETTLED)
 
     def update(self, stamps: IntArray, position: FloatArray) -> None:
         """Process joint positions.
@@ -164,15 +169,23 @@ class RestDetector:
             As in `DifferentiatedBatch`.
         """
         if not rested.any():
+            self._squares.clear()
             return rested
         still = rested.copy()
         least = np.maximum(BEYOND_NOISE * np.linalg.norm(noise, axis=2), LEAST_ACCELERATION)
-        for k in np.flatnonzero(rested).tolist():
+        for k, at_rest in enumerate(rested.tolist()):
+            if not at_rest:
+                self._squares.clear()
+                continue
             square = acceleration[k] ** 2
-            usual = square if self._usual is None else self._usual
+            usual = np.zeros_like(square) if self._usual is None else self._usual
             still[k] = not (square > np.maximum(UNUSUAL**2 * usual, least[k] ** 2)).any()
-            most = MOST_LEARNED * np.maximum(usual, 1e-3 * LEAST_ACCELERATION**2)
-            self._usual = usual + LEARNED * (np.minimum(square, most) - usual)
+            self._squares.append(square)
+            if len(self._squares) == SETTLED:
+                middle = np.sort(self._squares, axis=0)[SETTLED // 2] / NORMAL_MEDIAN**2
+                most = MOST_LEARNED * np.maximum(usual, 1e-3 * LEAST_ACCELERATION**2)
+                change = LEARNED * (np.minimum(middle, most) - usual)
+                self._usual = middle if self._usual is None else usual + change
         return still
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
+from load_identification.motion.joint_path import JointPath, Move
 from load_identification.signals.rest import RestDetector
 from load_identification.simulation.cells import Conditions, filtered, record, sample
 from load_identification.simulation.motions import MOTIONS
@@ -84,6 +85,28 @@ def test_the_acceleration_of_a_move_that_has_hardly_begun_is_not_called_rest(arm
     assert off[out.rest].max() < 0.04
     standing = ~np.any(true.linear_acceleration + true.gravity, axis=1)
     assert out.rest[standing].mean() > 0.88
+
+
+def test_short_pauses_do_not_make_begins_of_moves_usual() -> None:
+    """They took as many samples as the rest did, and 0.3 m/s² were called rest after a minute."""
+    mount = MOUNTS['puma']
+    home, there = np.deg2rad([[0, -90, 90, 0, 30, 0], [4, -86, 92, 3, 34, -5]]).astype(float)
+    moves = [
+        Move(*((a, b) if k % 2 else (a, a)), 0.9 if k % 2 else 0.3)
+        for a, b, k in [(home, there, k) if k % 4 < 2 else (there, home, k) for k in range(80)]
+    ]
+    path = JointPath(tuple(moves))
+    stamps = np.arange(0, round(path.duration * 1e9), 4_000_000)
+    position, velocity, acceleration = path.sample(stamps * 1e-9)
+    unknown = np.full_like(position, np.nan)
+    joints = JointBatch(mount.robot().joints, stamps, position, unknown)
+    wrenches = WrenchBatch(mount.sensor_frame, stamps, np.ones((len(stamps), 6)))
+    out, _ = filtered(mount, joints, wrenches, Parameters())
+    place = np.searchsorted(stamps, out.stamps)
+    true = mount.robot().motion(position[place], velocity[place], acceleration[place])
+    off = np.linalg.norm(out.linear_acceleration - true.linear_acceleration, axis=1)
+    assert out.rest.mean() > 0.05
+    assert off[out.rest].max() < 0.04
 
 
 @pytest.mark.parametrize('rate', [125, 500])
