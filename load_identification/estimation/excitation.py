@@ -36,11 +36,14 @@ class Excitation:
         Residual torque after load and a separate offset per block [N m].
     rate : float
         Largest rate of rotation [rad/s].
+    level : bool
+        Whether no joint turns the sensor against gravity, as of a SCARA.
     """
 
     inertial_torque: float
     unexplained: float
     rate: float
+    level: bool = False
 
 
 @dataclass(eq=False)

@@ -26,6 +26,12 @@ from load_identification.typing_aliases import FloatArray
 MOST_WIDENED = 2.0
 """Limit of a published std over that of the information on which advice depends [-]."""
 
+LEVEL = 0.1
+"""Derivative of gravity by a joint, as a share of gravity, that counts as none [1/rad]."""
+
+SLOW = 0.05
+"""Largest acceleration of samples that show it, as a share of gravity [-]."""
+
 UNNOTICED_NS = 600_000_000
 """Longest time for which a change may have gone undetected [ns]."""
 
@@ -45,7 +51,7 @@ class ExcitationMonitor:
         self._fastest = FastestMotion()
         self._before: FastestMotion | None = None
         self._newest: int | None = None
-        self._rate, self._weighs_at_rest = 0.0, True
+        self._rate, self._weighs_at_rest, self._level = 0.0, True, False
         self._specific_force: FloatArray = np.zeros(3)
         self._by_angle: FloatArray = np.zeros((3, 0))
 
@@ -62,7 +68,9 @@ class ExcitationMonitor:
         if span > 0:
             self._rate = (len(stamps) - (self._newest is None)) * 1e9 / span
         self._newest = int(stamps[-1])
-        self._specific_force = batch.linear_acceleration[-1]
+        known = np.isfinite(batch.gravity[-1])
+        self._specific_force = np.where(known, -batch.gravity[-1], batch.linear_acceleration[-1])
+        self._level = _keeps_level(batch, self._level)
         # Of the drives of an arm that weighs with its joints.
         self._weighs_at_rest = not batch.by_gain.shape[1]
         self._by_angle = np.hstack([batch.gravity_by_tilt[-1], -batch.motion_by_joint[-1, :3]])
@@ -96,7 +104,7 @@ class ExcitationMonitor:
 
     def excitation(self, parameters: FloatArray, tool: FloatArray | None = None) -> Excitation:
         """Return the excitation of inertia; see `FastestMotion.excitation`."""
-        return self._fastest.excitation(parameters, tool)
+        return replace(self._fastest.excitation(parameters, tool), level=self._level)
 
     def advice(self, claim: Claim, axes: Sequence[RotationAxis] = ()) -> str:
         """Return in words the motion that would help a claim most from the present pose.
@@ -131,8 +139,22 @@ class ExcitationMonitor:
             by_angle=np.pad(by_angle[:, seen], ((0, 0), (0, len(here)))),
             names=tuple(model.systematic.names[k] for k in seen) + POSE * bool(len(here)),
             weighs_at_rest=self._weighs_at_rest,
+            level=self._level,
         )
         now = predicted_std(knowledge, knowledge.information[None])[0]
         widened = np.clip(claim.in_message_order[1] / now, 1.0, MOST_WIDENED)
         knowledge = replace(knowledge, widened=widened)
         return advise(knowledge, claim.judgement, claim.settings.requirements, axes).text
+
+
+def _keeps_level(batch: FilteredBatch, before: bool) -> bool:
+    """Return whether no joint turns the sensor against gravity; `before` where that is not seen.
+
+    Slow samples show it: accelerations depend on the joints too.
+    """
+    gravity = np.linalg.norm(batch.gravity, axis=1)
+    slow = np.linalg.norm(batch.linear_acceleration + batch.gravity, axis=1) < SLOW * gravity
+    by_joint = np.linalg.norm(batch.motion_by_joint[slow, :3], axis=1)
+    if not by_joint.size:
+        return before
+    return bool((by_joint.max(axis=1) < LEVEL * gravity[slow]).any())

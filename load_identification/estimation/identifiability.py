@@ -55,6 +55,9 @@ REVERSED = (
 TURN = 'turn the sensor against gravity'
 """The motion that determines the mass."""
 
+FASTER = 'move faster, no joint turns the sensor against gravity'
+"""The same for an arm that keeps the sensor level, as a SCARA does."""
+
 DENSE = 2700.0
 """Density of aluminium [kg/m³]: most loads of a mass are larger than a cube of it."""
 
@@ -95,6 +98,7 @@ def judge(
     torque_residual: float,
     rate: float | None = None,
     doubt: str = '',
+    level: bool = False,
 ) -> Identifiability:
     """Judge each parameter by its own test.
 
@@ -111,6 +115,8 @@ def judge(
         Largest rate of rotation in that motion, for the text [rad/s].
     doubt : str
         Why the inertia may be wrong, so that it is not identified, nor motion for it asked for.
+    level : bool
+        Whether no joint turns the sensor against gravity.
     """
     identified = np.zeros(10, dtype=bool)
     allowed = limits(values, std, required)
@@ -122,7 +128,8 @@ def judge(
         return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:
         known = 'mass std {} kg, {} required'.format(*told_apart(std[0], allowed[0]))
-        reason = f'{known if std[0] < HEAVIEST else "mass unknown"}: {TURN}'
+        known = known if std[0] < HEAVIEST else 'mass unknown'
+        reason = f'{known}: {FASTER if level else TURN}'
         return Identifiability(identified, (reason,), False, MASS, allowed)
     identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:

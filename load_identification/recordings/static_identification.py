@@ -61,6 +61,7 @@ ADVICE = (
     ('begin anew with reset or another recording', 'leave those poses out'),
     ('call reset, or turn', 'turn'),
     ('go on moving', 'add poses'),
+    ('move faster, no', 'poses at rest do not show it: no'),
 )
 """What the estimator advises those whose driver publishes, and what it means for a file."""
 

@@ -75,6 +75,14 @@ def test_without_the_mass_nothing_is_identified_and_one_reason_says_so() -> None
     )
 
 
+def test_an_arm_that_keeps_the_sensor_level_must_move_faster() -> None:
+    std = changed(STD, {0: 0.5})
+    (reason,) = judge(VALUES, std, Requirements(), *EXCITED, level=True).reasons
+    assert reason == (
+        'mass std 0.5 kg, 0.022 required: move faster, no joint turns the sensor against gravity'
+    )
+
+
 def test_each_coordinate_of_the_centre_of_mass_is_judged_by_itself() -> None:
     judgement = judged(std=changed(STD, {2: 0.003}))
     assert judgement.identified.tolist() == [True, True, False, *[True] * 7]

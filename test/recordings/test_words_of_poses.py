@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from load_identification.estimation.identifiability import REVERSED
+from load_identification.estimation.identifiability import FASTER, REVERSED
 from load_identification.estimation.misfit import words
 from load_identification.estimation.payload_estimate import DOUBT
 from load_identification.recordings.static_identification import ADVICE, in_poses
@@ -29,6 +29,7 @@ SAID = (
     words.rotated(TURN, 0.01),
     DOUBT,
     REVERSED,
+    FASTER,
 )
 """Everything that names a cause or a doubt."""
 

@@ -24,13 +24,14 @@ from load_identification.estimation.advice.predicted_covariance import (
 )
 from load_identification.estimation.identifiability import (
     CENTER_OF_MASS,
+    FASTER,
     INERTIA,
     MASS,
     Identifiability,
     Requirements,
 )
 from load_identification.interface.names import told_apart
-from load_identification.model.robot import RotationAxis, sensor_axes
+from load_identification.model.robot import RotationAxis
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PLACES = {MASS: slice(0, 1), CENTER_OF_MASS: slice(1, 4), INERTIA: slice(4, 10)}
@@ -109,21 +110,27 @@ def advise(
     stage = judgement.lacking
     if not stage:
         return Advice('', None, now)
-    axes = axes or sensor_axes()
+    if stage == MASS and knowledge.level and not axes:
+        return Advice(f'{stage}: {FASTER}', None, now)
+    axes = axes or knowledge.axes
     places = np.arange(10)[PLACES[stage]]
     places = places[~judgement.identified[places]]
     if stage == INERTIA:
         # Errors of the sensor are small beside what is required of an inertia.
         prospect = predict(knowledge.without_errors, swings(axes))
     else:
-        moves = turns(axes) if knowledge.weighs_at_rest else swings(axes)
+        held = knowledge.weighs_at_rest and not knowledge.level
+        moves = turns(axes) if held else swings(axes)
         prospect = predict(knowledge, moves)
         last = _after_all(knowledge, prospect.rows)
         least = _left_by_errors(knowledge, last)
         worst = int(places[np.argmax(least[places] / judgement.allowed[places])])
-        if least[worst] > judgement.allowed[worst]:
+        # Errors of swings grow with a load that may be hardly known.
+        sure = held or now[0] < knowledge.parameters[0]
+        if sure and least[worst] > judgement.allowed[worst]:
             error = _leading_error(knowledge, last, worst)
-            text = _calibrate(worst, float(least[worst]), float(judgement.allowed[worst]), *error)
+            left, allowed = float(least[worst]), float(judgement.allowed[worst])
+            text = _calibrate(worst, left, allowed, 'turn' if held else 'swing', *error)
             return Advice(text, None, now)
     ratio = prospect.std[:, places] / judgement.allowed[places]
     shortfall = np.sum(np.log(np.maximum(ratio, 1.0)), axis=1)
@@ -138,7 +145,9 @@ def advise(
         useful &= torque >= wanted
     helpful = np.flatnonzero(useful)
     if not helpful.size:
-        return Advice(f'{stage}: no turn about one axis helps in this pose', None, now)
+        faster = knowledge.level and stage != INERTIA
+        none = FASTER if faster else 'no turn about one axis helps in this pose'
+        return Advice(f'{stage}: {none}', None, now)
     # Candidates are in order of size.
     best = float(shortfall[helpful].min())
     lacking = float(np.sum(np.log(np.maximum(now[places] / judgement.allowed[places], 1.0))))
@@ -149,7 +158,8 @@ def advise(
     gained = gained if gained.size else places
     text = _words(judgement, motion, std, gained)
     if shortfall[chosen] > 0.0:
-        text += '; more about other axes will be needed'
+        more = 'faster ones' if knowledge.level and stage != INERTIA else 'more about other axes'
+        text += f'; {more} will be needed'
     if stage != INERTIA:
         most = int(gained[np.argmin(std[gained] / now[gained])])
         text += _cancelled(knowledge, prospect.information[chosen], most)
@@ -221,15 +231,17 @@ def _cancelled(knowledge: Knowledge, after: FloatArray, place: int) -> str:
     )
 
 
-def _calibrate(place: int, left: float, allowed: float, error: str, without: float) -> str:
-    """State what std errors of the cell leave of a parameter, whatever turns are made.
+def _calibrate(
+    place: int, left: float, allowed: float, move: str, error: str, without: float
+) -> str:
+    """State what std errors of the cell leave of a parameter, whatever moves are made.
 
     `error` is the class that leaves most of it, empty: none does; `without` what is left then.
     """
     name, unit, scale = _named(place)
     std, needed = told_apart(scale * left, scale * allowed)
     words = (
-        f'{name}: errors of the cell leave std {std} {unit} after every turn, {needed} required'
+        f'{name}: errors of the cell leave std {std} {unit} after every {move}, {needed} required'
     )
     if not error:
         return f'{words}: calibrate sensor, mounting and joints, then lower their parameters'

@@ -14,7 +14,7 @@ from load_identification.estimation.pose_errors import PATH_ANGLE, PATH_SHARE
 from load_identification.interface.batches import CHANNELS
 from load_identification.model.inertial_parameters import message_jacobian
 from load_identification.model.regressor import SKEW, wrench_regressor
-from load_identification.model.robot import RotationAxis
+from load_identification.model.robot import RotationAxis, sensor_axes
 from load_identification.typing_aliases import FloatArray
 
 TURNS = np.deg2rad([20.0, 40.0, 60.0, 90.0])
@@ -73,6 +73,8 @@ class Knowledge:
         Published std, in message order, over that of the information [-].
     weighs_at_rest : bool
         Whether samples at rest count; not by joint torques, where friction may have any value.
+    level : bool
+        Whether no joint turns the sensor against gravity, as of a SCARA.
     """
 
     parameters: FloatArray
@@ -86,6 +88,7 @@ class Knowledge:
     total: FloatArray = field(default_factory=lambda: np.zeros(10))
     mixing: FloatArray = field(default_factory=lambda: np.zeros((6, 6, 0)))
     weighs_at_rest: bool = True
+    level: bool = False
     by_angle: FloatArray = field(default_factory=lambda: np.zeros((3, 0)))
     names: tuple[str, ...] = ()
     widened: FloatArray = field(default_factory=lambda: np.ones(10))
@@ -95,6 +98,14 @@ class Knowledge:
         """Indices of the unknown pose errors of the present pose, last of all; empty: none."""
         count = len(self.information)
         return slice(count - 6, count) if self.names[-6:] == POSE else slice(0)
+
+    @property
+    def axes(self) -> tuple[RotationAxis, ...]:
+        """Axes about which a sensor can be turned of which no joint is known."""
+        if not self.level:
+            return sensor_axes()
+        up = self.specific_force / np.linalg.norm(self.specific_force)
+        return (RotationAxis('the sensor about the vertical', up, np.zeros(3)),)
 
     @property
     def without_errors(self) -> Knowledge:

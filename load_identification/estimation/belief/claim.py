@@ -177,6 +177,7 @@ class Claim:
             self.unexplained,
             self.excitation.rate,
             self.doubt,
+            self.excitation.level,
         )
 
     def estimate(
