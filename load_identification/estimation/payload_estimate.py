@@ -262,6 +262,10 @@ FARTHEST = 6.0
 """Distance of the nearest consistent body, in standard deviations, beyond which the estimate is
 wrong [-]."""
 
+ORDINARY = 2.0
+"""Distance up to which there is nothing to worry about [-]: noise alone carries a thin body that far,
+and one of which only part of the inertia is known, most of the time."""
+
 DOUBT = 'call reset, or turn the sensor against gravity; is bounding_ellipsoid right, if set?'
 
 
@@ -271,9 +275,10 @@ def possible(
     covariance: FloatArray,
     bounding_ellipsoid: BoundingEllipsoid | None,
 ) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...]]:
-    """Return the values of the nearest consistent body, a warning if they differ, and reasons.
+    """Return the values of the nearest consistent body, a warning, and reasons.
 
-    The reasons say why the estimate is rejected, if the body is farther than `FARTHEST`.
+    The warning is given if that body is farther than `ORDINARY`. The reasons say why the estimate
+    is rejected, if it is farther than `FARTHEST`.
 
     Parameters
     ----------
@@ -295,6 +300,5 @@ def possible(
     if nearest.distance > FARTHEST:
         reason = f'no real body has the parameters estimated, the nearest is {away} away: {DOUBT}'
         return values, (), (reason,)
-    # What rounds to 0.0 is no news.
-    said = (words,) if nearest.distance >= 0.05 else ()
+    said = (words,) if nearest.distance > ORDINARY else ()
     return to_message_order(nearest.parameters), said, ()

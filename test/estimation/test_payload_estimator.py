@@ -20,7 +20,11 @@ from filtered_samples import (
 )
 
 from load_identification.estimation.belief.tool import Tool
-from load_identification.estimation.payload_estimate import EstimatorSettings, in_message_order
+from load_identification.estimation.payload_estimate import (
+    EstimatorSettings,
+    in_message_order,
+    possible,
+)
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.simulation.robots import PUMA, Arm
@@ -226,3 +230,21 @@ def test_without_a_positive_mass_the_rest_has_no_meaning(mass: float) -> None:
     assert std[0] == 2.0
     assert np.isnan(values[1:]).all()
     assert np.isinf(std[1:]).all()
+
+
+@pytest.mark.parametrize(
+    ('deviations', 'warned', 'refused'), [(1.9, 0, 0), (2.1, 1, 0), (5.9, 1, 0), (6.1, 0, 1)]
+)
+def test_a_real_body_that_is_near_is_no_cause_for_a_warning(
+    deviations: float, warned: int, refused: int
+) -> None:
+    """A sheet: Izz = Ixx + Iyy. It was a warning from 0.05 standard deviations on."""
+    std = 1e-4
+    sheet = np.array([1.0, 0.0, 0.0, 0.0, 0.01, 0.0, 0.0, 0.01, 0.0, 0.02])
+    sheet[[4, 7, 9]] += deviations * std / np.sqrt(3.0) * np.array([-1.0, -1.0, 1.0])
+    covariance = std**2 * np.eye(10)
+    values, warnings, reasons = possible(sheet, to_message_order(sheet), covariance, None)
+    assert (len(warnings), len(reasons)) == (warned, refused)
+    if not refused:
+        # It is the nearest all the same.
+        assert values[9] <= values[4] + values[7] + 1e-9
