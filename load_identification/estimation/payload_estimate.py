@@ -263,7 +263,7 @@ FARTHEST = 6.0
 wrong [-]."""
 
 ORDINARY = 2.0
-"""Distance up to which there is nothing to worry about [-]: noise alone carries a thin body that far,
+"""Distance up to which there is no cause for worry [-]: noise alone carries a thin body that far,
 and one of which only part of the inertia is known, most of the time."""
 
 DOUBT = 'call reset, or turn the sensor against gravity; is bounding_ellipsoid right, if set?'
