@@ -60,6 +60,12 @@ WORDS = {
 """Names shown to people where the value alone is not clear."""
 
 
+SINCE = ', as of {:.1f} s after its detection'
+"""From when another load holds, where that is later than `LATE_NS`."""
+
+LATE_NS = NS
+"""Longest time from the detection of a change to the new load that goes without saying [ns]."""
+
 ON_STATUS = re.compile(r'([a-z_]+) (\d+)\.(\d{9})')
 """An event on the topic `status`: name and stamp [s]."""
 
@@ -77,17 +83,28 @@ class Event:
         Time of detection [ns].
     note : str
         Further details.
+    since : int
+        From when on another load has been the present one; 0: unknown [ns].
     """
 
     number: int
     kind: EventKind
     stamp: int
     note: str = ''
+    since: int = 0
 
     @property
     def words(self) -> str:
         """Name shown to people, with the details."""
-        return f'{self.kind.words}: {self.note}' if self.note else self.kind.words
+        later = self.since - self.stamp
+        late = self.kind.changes_load and later > LATE_NS
+        name = self.kind.words + (SINCE.format(later / NS) if late else '')
+        return f'{name}: {self.note}' if self.note else name
+
+    @property
+    def details(self) -> str:
+        """The same; empty if it says no more than the kind does."""
+        return self.words if self.words != self.kind.words else ''
 
     def __str__(self) -> str:
         """Return name and stamp [s] as on the topic `status`."""
@@ -121,9 +138,9 @@ class EventQueue:
         """The last event; of kind NONE and number 0 if there is none."""
         return self._events[-1] if self._events else NOTHING
 
-    def add(self, kind: EventKind, stamp: int, note: str = '') -> Event:
+    def add(self, kind: EventKind, stamp: int, note: str = '', since: int = 0) -> Event:
         """Append an event with the next number, and return it."""
-        event = Event(self.newest.number + 1, kind, stamp, note)
+        event = Event(self.newest.number + 1, kind, stamp, note, since)
         self._events.append(event)
         return event
 

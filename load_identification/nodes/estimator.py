@@ -169,7 +169,7 @@ class EstimatorNode(PipelineNode):
         newest = estimator.events.newest
         notes = (
             self._requests.persistence.problem,
-            newest.words if newest.note else '',
+            newest.details,
             self._advice_on(estimate, streaming, now),
         )
         self._status.update(

@@ -183,12 +183,12 @@ class ChangeDetection:
         self.state = State.CHANGED
         self._recovery, self._noisier = Recovery(), Noisier()
         self._noticed, self._pending = block.stamp, 0.0
-        self._restart()
+        self._restart(block.stamp)
         self._events.add(EventKind.CHANGE_DETECTED, block.stamp)
         return before
 
-    def _restart(self) -> None:
-        self._candidates = {}
+    def _restart(self, stamp: int) -> None:
+        self._candidates, self._since = {}, stamp
         self._steady, self._moved, self._turned, self._blocks, self._rows = 0.0, 0.0, 0.0, 0, 0
         self._facing: FloatArray | None = None
         self._leader: tuple[Hypothesis | None, int] = (None, 0)
@@ -216,7 +216,7 @@ class ChangeDetection:
             self._candidates = {h: c.after(block) for h, c in self._candidates.items()}
             if over_gate(self._candidates[Hypothesis.BOTH].belief, block) > 1.0:
                 # Still changing: the blocks until now are neither of the old state nor the new.
-                self._restart()
+                self._restart(block.stamp)
                 if self._pending > STEADY / 4:
                     self._say_contact()
                 return self.before
@@ -338,7 +338,8 @@ class ChangeDetection:
             self.slowly.explained(self._noticed)
         self.slowly.rest_anew()
         self.before, self.state, self._candidates = None, State.TRACKING, {}
-        self._events.add(kind, self._noticed, note)
+        since = 0 if named is Hypothesis.EARLIER else self._since
+        self._events.add(kind, self._noticed, note, since)
         return belief
 
     def _say_contact(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 
 from load_identification.estimation.changes.hypotheses import AS_BEFORE, SLIPPED, UNSEEN
 from load_identification.estimation.changes.slow_change import SLOWLY
-from load_identification.estimation.events import Event
+from load_identification.estimation.events import SINCE, Event
 from load_identification.interface.messages import read_inertia, stamp_of
 from load_identification.interface.names import (
     COVARIANCE_LABELS,
@@ -34,7 +35,8 @@ from load_identification.nodes.transport.subscriptions import (
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 NOTES = (SLIPPED, AS_BEFORE, UNSEEN, SLOWLY)
-"""What an event may say in addition."""
+LATER = re.compile(SINCE.replace('{:.1f}', '[0-9.]+'))
+"""What an event may say in addition, and since when it holds."""
 
 HISTORY, HISTORY_STEP = 60, 0.5
 """Number of columns of the spark line, and time between two of them [s]."""
@@ -171,8 +173,9 @@ class MonitorState:
 
     def words_of(self, event: Event) -> str:
         """Name of the newest event, with the details that the message of the status has of it."""
-        said, parts = (f'{event.kind.words}: {note}' for note in NOTES), self.words.split('; ')
-        return next((each for each in said if each in parts), event.kind.words)
+        name, parts = event.kind.words, self.words.split('; ')
+        said = {name, *(f'{name}: {note}' for note in NOTES)}
+        return next((each for each in parts if LATER.sub('', each) in said), name)
 
     @property
     def used(self) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from dataclasses import replace
 
+import pytest
 from filtered_samples import estimate_of, rich_motion, samples
 from rich.console import Console
 
@@ -30,5 +32,23 @@ def test_identify_load_prints_what_the_event_was() -> None:
 def test_a_monitor_takes_the_details_from_the_message_of_the_status() -> None:
     state = MonitorState(words=f'mass 1.00 ± 0.02 kg; {SLIP.words}; turn joint_5')
     assert state.words_of(Event.read(str(SLIP))) == SLIP.words
+    later = replace(SLIP, since=9_600_000_000)
+    state.words = f'mass 1.00 ± 0.02 kg; {later.words}; turn joint_5'
+    assert state.words_of(Event.read(str(later))) == later.words
     state.words = 'mass 1.00 ± 0.02 kg'
     assert state.words_of(Event.read(str(SLIP))) == 'load changed'
+
+
+@pytest.mark.parametrize('note', ['', SLIPPED])
+def test_a_load_that_is_another_one_later_is_said_to_be(note: str) -> None:
+    soon = Event(1, EventKind.LOAD_CHANGED, 7_000_000_000, note, 7_900_000_000)
+    assert soon.words == f'load changed{note and ": "}{note}'
+    assert bool(soon.details) == bool(note)
+    late = replace(soon, since=9_600_000_000)
+    assert late.words == f'load changed, as of 2.6 s after its detection{note and ": "}{note}'
+    assert late.details == late.words
+    assert str(late) == str(soon) == 'load_changed 7.000000000'
+    assert (
+        replace(late, kind=EventKind.UNCHANGED).words
+        == replace(soon, kind=EventKind.UNCHANGED).words
+    )

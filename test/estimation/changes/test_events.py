@@ -132,6 +132,28 @@ def test_a_load_changed_twice_is_known_twice(until: float) -> None:
         assert abs(mass - load.mass) < 4.0 * std
 
 
+def test_a_part_let_go_at_the_end_of_a_contact_is_said_to_be_gone_since_then() -> None:
+    """An insertion of 2.5 s: the stamp is that of its begin."""
+    rng = np.random.default_rng(5)
+    light, heavy = drawn_load(rng, 0.6), drawn_load(rng, 1.7)
+    robot, motion = Robot(URDF, FRAME), lively(5, 14.0)
+    empty, full = (simulate(robot, motion, load, WRIST_SENSOR, RATE, 5) for load in (light, heavy))
+    times = empty.stamps * 1e-9
+    push = ((times > 6.0) & (times < 8.5)) * (20.0 + 8.0 * np.sin(4.0 * np.pi * times))
+    wrench = np.where((times < 8.5)[:, None], full.exact_wrench, empty.exact_wrench)
+    wrench = wrench - push[:, None] * np.array([0.2, 0.0, 1.0, 0.0, 0.03, 0.0])
+    batch, _ = filtered(measure(replace(empty, exact_wrench=wrench), WRIST_SENSOR, 5))
+    estimator = stage()
+    for piece in pieces(batch):
+        estimator.update(piece)
+    event = estimator.events.newest
+    assert event.kind is EventKind.LOAD_CHANGED
+    assert 6.0 < event.stamp * 1e-9 < 6.5
+    assert 8.4 < event.since * 1e-9 < 8.9
+    after = (event.since - event.stamp) * 1e-9
+    assert event.details == f'load changed, as of {after:.1f} s after its detection'
+
+
 def test_a_lasting_contact_is_called_one() -> None:
     """A hand that leads the tool about: a force that changes all the time."""
     mass, recording = carried(2, 14.0)
