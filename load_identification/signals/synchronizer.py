@@ -80,7 +80,7 @@ class Synchronizer:
         self.joints.flush()
         self._wrench_stamps: IntArray = np.empty(0, dtype=np.int64)
         self._wrenches: FloatArray = np.empty((0, 6))
-        self._newest_wrench = NEVER
+        self._newest_wrench = self._newest_heard = NEVER
 
     def update(
         self, joints: Iterable[JointBatch], wrenches: Iterable[WrenchBatch]
@@ -96,7 +96,8 @@ class Synchronizer:
         self._wrenches = np.concatenate([self._wrenches, rows])
         newest = int(self._wrench_stamps[-1]) if self._wrench_stamps.size else self._newest_wrench
         if newest != NEVER:
-            self.joints.drop_after(newest + self._hold)
+            # A wrench that came and is not finite, or waits in the gate, has the right clock too.
+            self.joints.drop_after(max(newest, self._newest_heard) + self._hold)
         result = self._resolve()
         self._trim()
         return result
@@ -126,6 +127,7 @@ class Synchronizer:
                 continue
             self._foreign = 0
             usable = self._usable(batch.wrench)
+            self._newest_heard = int(batch.stamps[-1])
             stamps.append(batch.stamps[usable])
             values.append(batch.wrench[usable])
         wrench = np.concatenate(values)

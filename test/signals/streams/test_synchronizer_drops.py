@@ -122,6 +122,22 @@ def test_wrenches_that_are_not_finite_are_not_taken_for_those_of_another_clock()
     assert words == 'all of /wrench dropped: NaN, infinite or above 1e6: sensor driver?'
 
 
+@pytest.mark.parametrize('tick', [10.0, 500.0])
+def test_joints_are_not_ahead_of_wrenches_that_are_not_finite(tick: float) -> None:
+    """For 3 s: of their last 1.9 s the joint states counted as those of another clock."""
+    wrench = wrenches(every(10.0, 6000))
+    wrench.wrench[200:500] = np.nan
+    dropped = {'wrench_not_finite': 300}
+    result = run(joints(every(8.0, 6100), ('a',)), wrench, tick=tick, dropped=dropped)
+    np.testing.assert_array_equal(result.stamps, np.delete(wrench.stamps, range(200, 500)))
+
+
+def test_joints_are_ahead_of_wrenches_that_come_no_more() -> None:
+    states, synchronizer = joints(every(8.0, 4000), ('a',)), Synchronizer(0.0, MAX_GAP)
+    play(synchronizer, arriving(states) + arriving(wrenches(every(10.0, 1000))))
+    assert synchronizer.dropped['joint_state_ahead'] > 200
+
+
 def test_wrenches_of_another_frame_are_dropped_and_counted() -> None:
     arrivals = arriving(joints(every(2.0, 1000), ('a',)))
     arrivals += arriving(wrenches(every(1.0, 900, phase=0.3)))
