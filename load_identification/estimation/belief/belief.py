@@ -17,21 +17,16 @@ from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import learned_scales
 from load_identification.estimation.belief.linearisation import (
     Start,
-    has_moved,
-    informed,
-    is_due,
-    is_known,
-    seen,
-    thinned,
+    held,
+    linearised,
 )
 from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
-from load_identification.estimation.belief.noise_levels import NoiseLevels, scatter_of_any
+from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import Prediction
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
 from load_identification.estimation.pose_errors import LEAST_KEPT
 from load_identification.numerics.triangle import (
     combine,
-    covariance_of_last,
     forget,
     forget_along,
     log_likelihoods,
@@ -43,9 +38,6 @@ from load_identification.numerics.triangle import (
     walk,
 )
 from load_identification.typing_aliases import FloatArray, IntArray
-
-SETTLING = 3.0
-"""Least time for which blocks are kept, to be linearised again [s]."""
 
 RELAX_EVERY = 5.0
 """Interval between two steps of the relaxation of systematic errors [s]."""
@@ -229,7 +221,11 @@ class Belief:
         )
 
     def with_block(self, block: Block, learn: bool = True) -> Belief:
-        """Apply the measurement update of a block; with `learn`, update the noise levels too."""
+        """Apply the measurement update of a block.
+
+        With `learn`, update the noise levels too. Without, the block is of a hypothesis: those are
+        compared with equal weights, so that its blocks are kept until `weighed`.
+        """
         noise, later = self.noise.at(block.rest), self
         rows = self.model.weighted(self.model.rows(block, self.body), block, noise)
         if np.isfinite(memory := self.model.forgetting_time):
@@ -238,7 +234,7 @@ class Belief:
         later = later.with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
-        return later._going_on() if later.settled else later._held(block)
+        return later._going_on() if later.settled else held(later, block, learn)
 
     def _going_on(self) -> Belief:
         """Restart given-up members from the triangle of the best member."""
@@ -277,38 +273,9 @@ class Belief:
         levels = self.noise.learned(residual, spare.reshape(2, 3).sum(axis=1), block, scatter)
         return levels.scattered(block, scatter) if self.settled or block.rest else levels
 
-    def _held(self, block: Block) -> Belief:
-        """Keep a block; linearise all again if the estimate has moved, and finally if known."""
-        held = thinned((*self.held, block))
-        noise = replace(self.noise, early=scatter_of_any([b for b in held if not b.rest]))
-        assumed = noise.each if self.held_noise is None else self.held_noise
-        later = replace(self, noise=noise, held=held, held_noise=assumed)
-        covariance, part = covariance_of_last(self.triangle, PARAMETERS), informed(later.held)
-        body, std = seen(self.values[self.model.body], covariance), np.sqrt(np.diag(covariance))
-        moved = has_moved(body, self.body, std, noise.each / assumed, part)
-        if moved and is_due(self.age, block.elapsed):
-            later = later._evaluated_at(body)
-        if self.age >= SETTLING and is_known(body, std / self.model.systematic.coarse, part):
-            later = replace(later._evaluated_at(body), start=None, held=(), held_noise=None)
-        return later
-
-    def _evaluated_at(self, body: FloatArray) -> Belief:
-        """Return the belief with the kept blocks linearised at another phi."""
-        start = self.start or Start(self.triangles, self.scores, self.blur)
-        again = replace(self, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
-        for block in self.held:
-            again = again.after(block)
-            noise = self.noise.at(block.rest)
-            rows = self.model.weighted(self.model.rows(block, body), block, noise)
-            again = again.with_rows(rows, block, noise)
-        return replace(
-            again,
-            start=self.start,
-            held=self.held,
-            held_noise=self.noise.each,
-            age=self.age,
-            unrelaxed=self.unrelaxed,
-        )
+    def weighed(self) -> Belief:
+        """Return the belief whose kept blocks weigh what noise under its own load allows."""
+        return self if self.settled else linearised(self)
 
     def with_offset(self, rows: FloatArray) -> Belief:
         """Add information from before the first block: rows (6, size + 1) of unit variance."""

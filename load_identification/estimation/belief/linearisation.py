@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from load_identification.estimation.measurement import Block, merged, unlikeness
+from load_identification.estimation.belief.noise_levels import scatter_of_any
+from load_identification.estimation.belief.prediction import derated
+from load_identification.estimation.measurement import PARAMETERS, Block, merged, unlikeness
+from load_identification.numerics.triangle import covariance_of_last
 from load_identification.typing_aliases import FloatArray
+
+if TYPE_CHECKING:
+    from load_identification.estimation.belief.belief import Belief
+
+SETTLING = 3.0
+"""Least time for which blocks are kept, to be linearised again [s]."""
 
 MOST_HELD = 40
 """Most blocks kept; beyond it the two most similar neighbours are merged."""
@@ -46,6 +56,63 @@ class Start(NamedTuple):
     def of(self, members: Sequence[int], scores: FloatArray) -> Start:
         """Return the start of some members of the bank, with other scores."""
         return Start(tuple(self.triangles[k] for k in members), scores, self.blur)
+
+
+def held(belief: Belief, block: Block, learn: bool) -> Belief:
+    """Return an unsettled belief that keeps the block which it has combined.
+
+    All are linearised again if the estimate has moved, and finally if it is known. Without
+    `learn`, all keep the weights that they came with, and go on being kept.
+    """
+    blocks = thinned((*belief.held, block))
+    early = scatter_of_any([b for b in blocks if not b.rest])
+    noise = replace(belief.noise, early=early)
+    assumed = noise.each if belief.held_noise is None else belief.held_noise
+    later = replace(belief, noise=noise, held=blocks, held_noise=assumed)
+    body, std = _seen(belief)
+    part = informed(blocks)
+    moved = has_moved(body, belief.body, std, noise.each / assumed, part)
+    if moved and is_due(belief.age, block.elapsed):
+        later = evaluated_at(later, body, learn)
+    known = is_known(body, std / belief.model.systematic.coarse, part)
+    if learn and belief.age >= SETTLING and known:
+        later = evaluated_at(later, body)
+        later = replace(later, start=None, held=(), held_noise=None)
+    return later
+
+
+def linearised(belief: Belief) -> Belief:
+    """Return an unsettled belief with the kept blocks linearised at its present estimate."""
+    return evaluated_at(belief, _seen(belief)[0])
+
+
+def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
+    """Return an unsettled belief with the kept blocks linearised at phi (10,).
+
+    With `own`, they weigh no more than the noise of accelerations allows under this load.
+    """
+    start = belief.start or Start(belief.triangles, belief.scores, belief.blur)
+    again = replace(belief, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
+    for kept in belief.held:
+        noise = belief.noise.at(kept.rest)
+        block = derated(kept, body, noise) if own else kept
+        again = again.after(block)
+        rows = belief.model.weighted(belief.model.rows(block, body), block, noise)
+        again = again.with_rows(rows, block, noise)
+    return replace(
+        again,
+        start=belief.start,
+        held=belief.held,
+        held_noise=belief.noise.each,
+        age=belief.age,
+        unrelaxed=belief.unrelaxed,
+    )
+
+
+def _seen(belief: Belief) -> tuple[FloatArray, FloatArray]:
+    """Return phi as far as it is known, see `seen`, and its standard deviations, (10,) each."""
+    covariance = covariance_of_last(belief.triangle, PARAMETERS)
+    return seen(belief.values[belief.model.body], covariance), np.sqrt(np.diag(covariance))
 
 
 def thinned(held: tuple[Block, ...]) -> tuple[Block, ...]:

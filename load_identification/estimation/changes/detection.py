@@ -322,7 +322,8 @@ class ChangeDetection:
 
         `louder`: it was nothing but noise that has grown. `note`: of the event.
         """
-        belief = found.belief.banked(self._bank)
+        loaded = EVENTS[named].changes_load
+        belief = (found.belief.weighed() if loaded else found.belief).banked(self._bank)
         # A contact that has ended, or a change that is undone, was no error of the sensor.
         usual = named is Hypothesis.SAME and self.state is State.CHANGED and not louder
         self._alarm.closed(usual)
