@@ -39,8 +39,9 @@ OVERLAP = 6.0
 CLEARLY, LEAST = 6.0, 2e-4
 """Standard deviations from which a lag is one, and the least one that is corrected [-, s]."""
 
-LARGEST = 0.02
-"""Largest lag that is corrected [s]: a third of half a window at the default cutoff."""
+LARGEST, WITHIN = 0.02, 1.0 / 3.0
+"""Largest lag that is corrected [s], and as a share of half a window: beyond it the polynomial is
+not determined well enough [-]."""
 
 ROUGHLY = 1e-6
 """Variance added to that of a difference of two velocities [rad²/s²]: what a lag does not explain,
@@ -108,10 +109,13 @@ class VelocityLag:
     """The lag at which published velocities fit the derivatives of the positions best.
 
     A driver that smooths its velocities, or differentiates backwards, publishes them late: by half
-    a period at least. All joints have the lag in common.
+    a period at least. All joints are taken to have the lag in common.
+
+    `largest` is the largest lag that is corrected [s].
     """
 
-    def __init__(self) -> None:
+    def __init__(self, largest: float = LARGEST) -> None:
+        self._largest = largest
         self._sums: FloatArray = np.zeros(4)
 
     def update(
@@ -130,7 +134,7 @@ class VelocityLag:
         """
         apart, slope = derived - published[:, 0], published[:, 1]
         # No lag that is corrected puts them farther apart.
-        usable = np.abs(apart) < LARGEST * np.abs(slope) + CLEARLY * np.sqrt(variance)
+        usable = np.abs(apart) < self._largest * np.abs(slope) + CLEARLY * np.sqrt(variance)
         weight = usable / np.where(usable, variance + ROUGHLY, 1.0)
         apart, slope = (np.where(usable, each, 0.0) for each in (apart, slope))
         products = np.stack([slope * slope, slope * apart, apart * apart]) * weight
@@ -145,7 +149,7 @@ class VelocityLag:
             unexplained = (square - lag * product) / count
             std = np.sqrt(OVERLAP * np.maximum(unexplained, 1.0) / information)
         size = np.abs(lag)
-        certain = (size > np.maximum(CLEARLY * std, LEAST)) & (size <= LARGEST)
+        certain = (size > np.maximum(CLEARLY * std, LEAST)) & (size <= self._largest)
         return np.where(certain, lag, 0.0)
 
 

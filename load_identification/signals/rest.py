@@ -40,8 +40,8 @@ UNUSUAL, BEYOND_NOISE = 5.0, 10.0
 deviations of the noise of its mean [-]."""
 
 SETTLED = 16
-"""Samples at rest without a break from which accelerations at rest are learned [-]: the begin and
-end of a move take fewer, and in work with short pauses are as many as the rest between."""
+"""Samples at rest in a row from which accelerations at rest are learned [-]: begin and end of a
+move are fewer, at 50 samples a second. In work with short pauses they are a third of all."""
 
 LEARNED, MOST_LEARNED = 0.02, 16.0
 """Weight of a sample in the mean square of accelerations at rest, and its largest ratio to that
@@ -70,6 +70,7 @@ class RestDetector:
         self._tail: FloatArray | None = None
         self._margin: FloatArray | float = MOVED
         self._usual: FloatArray | None = None
+        self._learned = False
         self._squares: deque[FloatArray] = deque(maxlen=SETTLED)
 
     def update(self, stamps: IntArray, position: FloatArray) -> None:
@@ -178,14 +179,19 @@ class RestDetector:
                 self._squares.clear()
                 continue
             square = acceleration[k] ** 2
-            usual = np.zeros_like(square) if self._usual is None else self._usual
+            usual = square if self._usual is None else self._usual
             still[k] = not (square > np.maximum(UNUSUAL**2 * usual, least[k] ** 2)).any()
             self._squares.append(square)
-            if len(self._squares) == SETTLED:
-                middle = np.sort(self._squares, axis=0)[SETTLED // 2] / NORMAL_MEDIAN**2
+            in_a_row = len(self._squares) == SETTLED
+            if in_a_row or not self._learned:
+                # Until so many were in a row once, each sample has to do.
+                middle = square
+                if in_a_row:
+                    middle = np.sort(self._squares, axis=0)[SETTLED // 2] / NORMAL_MEDIAN**2
                 most = MOST_LEARNED * np.maximum(usual, 1e-3 * LEAST_ACCELERATION**2)
                 change = LEARNED * (np.minimum(middle, most) - usual)
-                self._usual = middle if self._usual is None else usual + change
+                self._usual = middle if in_a_row and not self._learned else usual + change
+                self._learned |= in_a_row
         return still
 
 

@@ -127,3 +127,20 @@ def test_an_arm_rests_whatever_its_encoders_and_servos_do_about_its_place(
     wrenches = WrenchBatch(mount.sensor_frame, stamps, np.ones((len(stamps), 6)))
     out, _ = filtered(mount, joints, wrenches, Parameters())
     assert out.rest[50:].mean() > 0.98
+
+
+@pytest.mark.parametrize('pause', [0.15, 0.25])
+def test_servos_that_hunt_rest_in_short_pauses_too(pause: float) -> None:
+    mount = MOUNTS['puma']
+    home, there = np.deg2rad([[0, -90, 90, 0, 30, 0], [4, -86, 92, 3, 34, -5]]).astype(float)
+    ways = [(home, home), (home, there), (there, there), (there, home)] * 12
+    path = JointPath(tuple(Move(a, b, pause if a is b else 0.9) for a, b in ways))
+    stamps = np.arange(0, round(path.duration * 1e9), 2_000_000)
+    position, velocity, _ = path.sample(stamps * 1e-9)
+    phase = 2.0 * np.pi * 6.0 * stamps[:, None] * 1e-9 + np.arange(6.0)
+    hunting = position + 2e-5 * np.sin(phase)
+    joints = JointBatch(mount.robot().joints, stamps, hunting, np.full_like(position, np.nan))
+    wrenches = WrenchBatch(mount.sensor_frame, stamps, np.ones((len(stamps), 6)))
+    out, _ = filtered(mount, joints, wrenches, Parameters())
+    standing = ~velocity[np.searchsorted(stamps, out.stamps)].any(axis=1)
+    assert out.rest[standing].mean() > 0.8

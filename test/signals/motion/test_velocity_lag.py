@@ -103,3 +103,18 @@ def test_a_restart_forgets_the_lag() -> None:
     assert stage.velocity_lag > 0.0
     feed(stage, replace(batch.select(slice(0, 100)), stamps=START + np.arange(100) * 8_000_000))
     assert stage.velocity_lag == 0.0
+
+
+@pytest.mark.parametrize('cutoff', [100.0, 200.0])
+def test_velocities_too_late_for_a_short_window_are_used_as_they_are(cutoff: float) -> None:
+    """At its edge the polynomial is not determined, and of positions alone more noise is left."""
+    batch = moving(1000.0, noise=1e-3)
+    late = replace(batch, velocity=speed(seconds(batch.stamps) - 0.0053))
+    unknown = replace(batch, velocity=np.full_like(batch.velocity, np.nan))
+    rms = []
+    for each in (late, unknown):
+        stage = Differentiator(cutoff, 50.0, 0.1)
+        out = feed(stage, each)
+        rms.append(np.std(out.acceleration + TURN**2 * angle(seconds(out.stamps)), axis=0).max())
+        assert stage.velocity_lag == 0.0
+    assert rms[0] < rms[1]
