@@ -32,7 +32,7 @@ from load_identification.weighing.reference import Reference
 from load_identification.weighing.verdict import MATCH, MISMATCH
 from load_identification.weighing.weight import Weight
 
-CELLS = 8
+CELLS = 12
 MASS = aluminium_block().mass
 GRASP, CALIBRATED = 3.0, 2.0
 """When the load is put on, and when the offset is calibrated in the same pose [s]."""
@@ -119,7 +119,7 @@ def cells() -> Weighed:
 def test_the_interval_holds_in_cells_with_ordinary_errors(cells: Weighed) -> None:
     for look in range(len(LOOKS)):
         errors = np.abs(cells.errors(look))
-        # 95 % of 8, less three standard deviations; none beyond 4.
+        # 95 % of 12, less three standard deviations; none beyond 4.
         assert np.mean(errors < 1.96) >= 0.75, look
         assert errors.max() < 4.0
 

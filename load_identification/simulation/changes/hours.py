@@ -63,7 +63,7 @@ def ordinary(
 
 
 def drifting(minutes: int) -> FloatArray:
-    """Return the mass in given minutes of drift, as a share of the truth, each 0.5 s.
+    """Return the mass in given minutes of drift, as a share of the truth, each 0.1 s.
 
     The force offset drifts steadily in a direction of the sensor, the torque offset by 0.02 m
     times as much. Once a minute, the arm moves slowly to another pose and back.
@@ -81,9 +81,9 @@ def drifting(minutes: int) -> FloatArray:
         stamps = recording.stamps + minute * 60_000_000_000
         drift = DRIFT * (stamps * 1e-9)[:, None] * direction
         moved = replace(recording, stamps=stamps, wrench=recording.wrench + drift)
-        for k, piece in enumerate(pieces(filtered(moved)[0])):
+        for piece in pieces(filtered(moved)[0]):
             stage.update(piece)
-            estimate = None if k % 5 else stage.estimate()
+            estimate = stage.estimate()
             if estimate is not None and estimate.identified[0]:
                 ratios.append(estimate.values[0] / load.mass)
     return np.array(ratios)

@@ -46,7 +46,7 @@ def told(path: list[FloatArray], parameters: Parameters, seed: int) -> tuple[Pay
     for start, end in pairwise(path):
         segments += [Move(start, end, 3.0), Move(end, end, 2.0)]
     seconds = sum(segment.duration for segment in segments)
-    sampled = sample(PUMA, Motion(JointPath(tuple(segments))), seconds, 125.0)
+    sampled = sample(PUMA, Motion(JointPath(tuple(segments))), seconds, 500.0)
     joints, wrenches = record(sampled, LONG, Conditions(CellErrors()), seed)
     estimator = settings.payload_estimator(parameters)
     estimator.update(filtered(PUMA, joints, wrenches, parameters)[0])

@@ -23,8 +23,7 @@ from load_identification.simulation.sensor_errors import CellErrors
 
 # In an ordinary cell a gain error of 0.5 % of the tool is a tenth of this payload.
 CASE = Case(payload_scale=0.136, tool=HAND, duration=5.0, rate=125.0)
-RUNS = 8
-"""benchmark/accuracy.py has two hundred, of the case `0.15kg-under-3kg-tool`."""
+RUNS = 20
 
 
 @cache
@@ -35,15 +34,16 @@ def outcome() -> Study:
 
 def test_the_payload_is_found_beside_twenty_times_its_mass() -> None:
     assert CASE.tool.mass / CASE.payload.mass > 19.0
-    # As near the bound as without a tool, where 1.25 is asked for: all ten leave 8 % of doubt.
-    assert np.sqrt(np.mean(outcome().rmse[:PARAMETERS] ** 2)) < 1.3, outcome().rmse
+    # As near the bound as without a tool, where 1.25 is asked for; 20 runs leave 16 % of doubt.
+    assert np.all(outcome().rmse[:PARAMETERS] < 1.5), outcome().rmse
 
 
 def test_its_intervals_hold_as_often_as_they_say() -> None:
     coverage = outcome().coverage[:PARAMETERS]
-    # 8 draws of 95 %, of which some errors are common to several parameters.
-    assert np.all(coverage >= 0.6), coverage
-    assert 0.88 < np.mean(coverage) < 0.995, coverage
+    # 20 draws of 95 %: four standard deviations are 20 %. Some errors are common to several
+    # parameters, so the average of ten is hardly better known than one.
+    assert np.all(coverage >= 0.75), coverage
+    assert 0.9 < np.mean(coverage) < 0.995, coverage
 
 
 def test_without_the_tools_share_they_would_not() -> None:
@@ -73,7 +73,7 @@ def moved(
 @pytest.mark.parametrize('restarted', [False, True])
 def test_what_a_cell_does_to_tool_and_payload_alike_cancels(restarted: bool) -> None:
     """A gain of half a per cent of 3 kg of tool is in both: the payload shows that of its own."""
-    for seed in range(2):
+    for seed in range(4):
         estimator = settings.payload_estimator(Parameters())
         hand = moved(estimator, HAND, seed, 0)
         saved = Tool(hand.total, hand.total_covariance, estimator.shared)

@@ -42,7 +42,7 @@ def played(
     mount = replace(PUMA, gravity=mounted)
     reach = 0.4 * np.array(mount.upper)
     motion = random_sines(np.zeros(6), Limits(-reach, reach, np.full(6, 1.5)), 20.0, seed)
-    path = sample(mount, Motion(JointPath((motion,))), 20.0, 125.0)
+    path = sample(mount, Motion(JointPath((motion,))), 20.0, 250.0)
     joints, wrenches = record(path, LOAD, Conditions(errors), seed)
     parameters = replace(Parameters(), **{'gravity': mounted, **said})
     batch, _ = filtered(replace(mount, gravity=parameters.gravity), joints, wrenches, parameters)

@@ -30,7 +30,7 @@ from load_identification.simulation.changes.runs import (
 )
 from load_identification.simulation.sensors import WRIST_SENSOR, measure, simulate
 
-RUNS = 2
+RUNS = 3
 """Of a scenario; benchmark/events.py has a hundred and more, of twice as many scenarios."""
 
 KEPT = (
@@ -58,7 +58,7 @@ def test_a_change_is_noticed_and_told_rightly_in_time_and_intervals_hold(scenari
         assert all(o.last and abs(o.looks[-1][0]) < 4.0 for o in found)
     else:
         assert not any(o.wrong for o in found)
-        # What the issue asks for: 95 % within 2 s of motion; of two, all but one at most.
+        # What the issue asks for: 95 % within 2 s of motion; of three, all but one at most.
         assert np.sum(named <= 2.0) >= RUNS - 1, named
         # 5 % of 0.5 kg are 0.25 N, twice what errors tied to the pose may be: those take longer.
         assert np.sum(named <= 2.5) >= RUNS - scenario.startswith('5 %'), named
@@ -104,7 +104,7 @@ def test_a_lagging_wrench_is_no_event() -> None:
 def test_drift_does_not_reach_the_mass() -> None:
     ratios = drifting(1)
     # What the issue asks for.
-    assert len(ratios) > 100
+    assert len(ratios) > 500
     assert np.abs(ratios - 1.0).max() < 0.02
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from load_identification.simulation.changes import slow
 from load_identification.typing_aliases import FloatArray
@@ -33,15 +34,16 @@ def test_a_load_that_has_become_another_one_slowly_is_identified_anew() -> None:
 def test_a_load_that_is_poured_out_with_the_tool_down_is_no_drift() -> None:
     """With gravity in one direction a fast walk of the offset explains it: 17 std off."""
     change, motion = slow.SLOW['pouring, tool down']
-    found = slow.run(replace(change, seconds=66.0), motion, 3)
+    found = slow.run(replace(change, seconds=72.0), motion, 3)
     assert found.mass.size > 15
     assert np.abs(found.mass).max() < 4.0
 
 
-def test_a_load_that_is_poured_out_at_rest_is_not_claimed() -> None:
+@pytest.mark.parametrize('seed', [0, 2])
+def test_a_load_that_is_poured_out_at_rest_is_not_claimed(seed: int) -> None:
     """It had been drift of the offset, and the mass claimed all the time: 31 std off."""
     change, motion = slow.SLOW['pouring, at rest']
-    found = slow.run(replace(change, seconds=75.0), motion, 2)
+    found = slow.run(change, motion, seed)
     assert found.mass.size > 30
     assert np.abs(found.mass).max() < 4.0
     assert found.last == 1.0
