@@ -61,7 +61,7 @@ MODEL_ERROR = 5e-5
 KNOWN = 0.0025
 """Largest standard deviation of a delay that counts as known [s]."""
 
-CLEARLY = 1.1
+SHOWN = 1.1
 """Ratio of the cost at the median lag to the least one from which motion shows the delay [-]: slow
 motion, where every lag fits, leaves up to 1.03."""
 
@@ -241,7 +241,7 @@ class DelayEstimator:
         chance = max(spread, 2.0 * CORRELATION * unit / float(curvature))
         std = float(np.sqrt(chance + MODEL_ERROR**2))
         every = np.append(without, value)
-        if np.median(total) < CLEARLY * total.min():
+        if np.median(total) < SHOWN * total.min():
             self.estimate = DelayEstimate(float(value), std, False)
         elif bool(np.all(every > LARGEST) or np.all(every < -LARGEST)):
             self.estimate = DelayEstimate(float(np.sign(value)) * LARGEST, np.inf, False, True)

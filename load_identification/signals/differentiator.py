@@ -9,9 +9,7 @@ import numpy as np
 from load_identification.interface.batches import Batch, SynchronizedBatch
 from load_identification.signals.joint_motion import FilledIn
 from load_identification.signals.joint_noise import (
-    LARGEST,
     ORDER,
-    WITHIN,
     VelocityLag,
     WindowNoise,
     acceleration_noise,
@@ -198,7 +196,7 @@ class Differentiator:
         self._is_centre = np.empty(0, dtype=bool)
         self._values: FloatArray = np.empty((0, 0))
         self._noise = WindowNoise()
-        self._lag = VelocityLag(min(LARGEST, WITHIN * self.delay))
+        self._lag = VelocityLag(self.delay)
         self.velocity_lag = 0.0
         """By how much published velocities are older than the positions; corrected [s]."""
 

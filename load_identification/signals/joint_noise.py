@@ -111,11 +111,11 @@ class VelocityLag:
     A driver that smooths its velocities, or differentiates backwards, publishes them late: by half
     a period at least. All joints are taken to have the lag in common.
 
-    `largest` is the largest lag that is corrected [s].
+    `half_window` is that of the polynomials [s].
     """
 
-    def __init__(self, largest: float = LARGEST) -> None:
-        self._largest = largest
+    def __init__(self, half_window: float) -> None:
+        self._largest = min(LARGEST, WITHIN * half_window)
         self._sums: FloatArray = np.zeros(4)
 
     def update(

@@ -182,16 +182,16 @@ class RestDetector:
             usual = square if self._usual is None else self._usual
             still[k] = not (square > np.maximum(UNUSUAL**2 * usual, least[k] ** 2)).any()
             self._squares.append(square)
-            in_a_row = len(self._squares) == SETTLED
-            if in_a_row or not self._learned:
-                # Until so many were in a row once, each sample has to do.
-                middle = square
-                if in_a_row:
-                    middle = np.sort(self._squares, axis=0)[SETTLED // 2] / NORMAL_MEDIAN**2
-                most = MOST_LEARNED * np.maximum(usual, 1e-3 * LEAST_ACCELERATION**2)
-                change = LEARNED * (np.minimum(middle, most) - usual)
-                self._usual = middle if in_a_row and not self._learned else usual + change
-                self._learned |= in_a_row
+            if len(self._squares) == SETTLED:
+                square = np.sort(self._squares, axis=0)[SETTLED // 2] / NORMAL_MEDIAN**2
+                if not self._learned:
+                    self._usual, self._learned = square, True
+                    continue
+            elif self._learned:
+                continue
+            # Until so many were in a row once, each sample has to do.
+            most = MOST_LEARNED * np.maximum(usual, 1e-3 * LEAST_ACCELERATION**2)
+            self._usual = usual + LEARNED * (np.minimum(square, most) - usual)
         return still
 
 

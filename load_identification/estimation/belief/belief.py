@@ -17,7 +17,7 @@ from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import learned_scales
 from load_identification.estimation.belief.linearisation import (
     Start,
-    held,
+    keep,
     linearised,
 )
 from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
@@ -234,7 +234,7 @@ class Belief:
         later = later.with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
-        return later._going_on() if later.settled else held(later, block, learn)
+        return later._going_on() if later.settled else keep(later, block, learn)
 
     def _going_on(self) -> Belief:
         """Restart given-up members from the triangle of the best member."""

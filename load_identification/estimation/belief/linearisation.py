@@ -58,7 +58,7 @@ class Start(NamedTuple):
         return Start(tuple(self.triangles[k] for k in members), scores, self.blur)
 
 
-def held(belief: Belief, block: Block, learn: bool) -> Belief:
+def keep(belief: Belief, block: Block, learn: bool) -> Belief:
     """Return an unsettled belief that keeps the block which it has combined.
 
     All are linearised again if the estimate has moved, and finally if it is known. Without
