@@ -4,8 +4,8 @@ Each member has its own belief, with a random walk of the offset and a size of t
 errors. Its weight is the likelihood of the data, in the full covariance, at rest as in motion.
 Residuals that the predicted payload, the pose field and the path explain are not drift, nor is a
 slow creep of the arm. A member that is given up continues from the best member's belief: a sensor
-that has warmed up no longer drifts, but it did. One member lets the load walk, as in pouring. So
-do, while the load seems to change, those with a fast walk of the offset.
+that has warmed up no longer drifts, but it did. One member lets the load walk, as in pouring.
+Those with a fast walk of the offset do so too while the load seems to change or the fastest lead.
 """
 
 from __future__ import annotations
@@ -139,9 +139,9 @@ class Bank:
         same = np.array_equal(pouring, self.pouring)
         return self if same else replace(self, pouring=pouring)
 
-    def faster(self) -> BoolArray:
-        """Return which walks are faster than the expected one, (k,)."""
-        return np.asarray((self.times > 1.0).any(axis=1))
+    def faster(self, than: float = 1.0) -> BoolArray:
+        """Return which walks are faster than a multiple of the expected one, (k,)."""
+        return np.asarray((self.times > than).any(axis=1))
 
     @property
     def alone(self) -> BoolArray:

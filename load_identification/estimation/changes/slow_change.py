@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
@@ -68,12 +69,13 @@ class SlowChange:
         Errors of the cell are evaluated at one load. If it has become another one, that is an
         event, and the load is identified anew: a gain of 0.5 % is one of the present mass.
         """
-        stamp, walks = block.stamp, belief.model.bank.pouring > 0.0
+        stamp, bank = block.stamp, belief.model.bank
+        walks, slowly = bank.pouring > 0.0, bool(self.words(stamp))
         if self._facing is None or angle_between(self._facing, block.direction) > TURNED:
             self._facing, self._turned = block.direction, stamp
-        if stamp - self._turned < CONSTANT_NS:
+        if stamp - self._turned < CONSTANT_NS or not slowly:
             # A sensor that turns tells a load from an offset that drifts.
-            walks &= ~belief.model.bank.faster()
+            walks &= ~bank.faster()
         if belief.weight @ walks <= LEADS:
             self._leads_since = stamp
         elif block.rest:
@@ -85,7 +87,9 @@ class SlowChange:
             self._filled_since = stamp
         elif stamp - self._filled_since >= LASTS_NS:
             self._changing(self._filled_since, stamp)
-        bank = belief.model.bank.doubting(bool(self.words(stamp)))
+        # No sensor drifts as fast as that for long.
+        fast = bool(belief.weight @ bank.faster(drift.SLOW) > LEADS)
+        bank = bank.doubting(fast or bool(self.words(stamp)))
         if bank is not belief.model.bank:
             belief = replace(belief, model=replace(belief.model, bank=bank))
         at = float(belief.body[0])
