@@ -9,16 +9,16 @@ import numpy as np
 from load_identification.estimation.misfit import touches, words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, ordinary
 from load_identification.estimation.misfit.fits import Problem, least_squares, problem
-from load_identification.estimation.misfit.place import (
+from load_identification.estimation.misfit.missing import (
     accelerated,
     displaced,
     odds_of_units,
     turning_alone,
+    weightless,
     wrong_gravity,
 )
 from load_identification.estimation.misfit.plausible import divisor, fitted, impossible, no_body
 from load_identification.estimation.misfit.trials import Kind, joint_trial, trials, units
-from load_identification.estimation.misfit.weight import weightless
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
 

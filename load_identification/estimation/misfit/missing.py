@@ -1,4 +1,7 @@
-"""Test a sensor that moves otherwise than described, and weigh that against wrong units."""
+"""Test what is missing: weight in the wrench, or a lever, acceleration, gravity in the motion.
+
+A sensor that moves otherwise than described is weighed against wrong units.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence
 from load_identification.estimation.misfit.fits import WIDE, Problem
 from load_identification.estimation.misfit.plausible import divisor, fitted
-from load_identification.estimation.misfit.trials import Kind, Trial
+from load_identification.estimation.misfit.trials import AS_WELL, NOTHING, Kind, Trial
 from load_identification.typing_aliases import FloatArray
 
 DISPLACED = 0.5
@@ -29,6 +32,37 @@ RANGE = float(np.log(1e6))
 
 ARM = 0.15
 """Ordinary distance of a centre of mass from the sensor [m]."""
+
+
+def weightless(task: Problem, gravity: FloatArray) -> Trial:
+    """Test weight that is taken off: all of the load's, or that of another mass elsewhere.
+
+    `gravity` (3,) as configured, in the root; the root is known.
+    """
+    upright = gravity / np.linalg.norm(gravity)
+    # Effect on the wrench of the mass and first moment that are taken off.
+    weight = (task.by_acceleration @ upright)[..., :4]
+    found, information, left = task.with_columns(weight, WIDE[:4, :4])
+    taken = found[PARAMETERS:]
+    mass = float(taken[0])
+    without, reversed_ = task.with_acceleration(upright * [[1.0], [2.0]])[0] / task.count
+    as_well = 1.1 * left + AS_WELL
+    if without < as_well:
+        bare = task.matrix + weight @ np.eye(4, PARAMETERS), task.wrench
+        return Trial(
+            Kind.WEIGHTLESS, without, NOTHING, lambda _: words.WEIGHTLESS, bare, size=mass
+        )
+    # Twice the weight taken off is gravity that points the other way.
+    if min(found[0], mass) <= 0.0 or reversed_ < as_well:
+        left = np.inf
+    return Trial(
+        Kind.WEIGHTLESS,
+        left,
+        np.asarray(1.0 / np.linalg.inv(information)[:1, :1]),
+        partial(words.taken_off, mass, taken[1:] / mass),
+        (task.matrix, task.wrench - weight @ taken),
+        size=mass,
+    )
 
 
 def displaced(task: Problem, evidence: Evidence) -> Trial:
