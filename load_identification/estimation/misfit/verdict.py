@@ -1,12 +1,17 @@
-"""Determine why payload and offset do not explain the measured wrench."""
+"""Determine why payload and offset do not explain the measured wrench.
+
+A cause explains the blocks in which nothing touched, and never the others: they are left out.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from load_identification.estimation.misfit import touches, words
+from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, ordinary
 from load_identification.estimation.misfit.fits import Problem, least_squares, problem
 from load_identification.estimation.misfit.missing import (
@@ -18,9 +23,9 @@ from load_identification.estimation.misfit.missing import (
     wrong_gravity,
 )
 from load_identification.estimation.misfit.plausible import divisor, fitted, impossible, no_body
-from load_identification.estimation.misfit.trials import Kind, joint_trial, trials, units
+from load_identification.estimation.misfit.trials import Kind, Trial, joint_trial, trials, units
 from load_identification.model.robot import Robot
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 ELSEWHERE = (Kind.CHANGED, Kind.DRIFT)
 """Causes that other modules detect too; as hypotheses here they keep other causes that would
@@ -81,6 +86,20 @@ TURNED = 2.0 * ANOTHER
 """Change of an accelerometer's reading from which few blocks may show an impossible mass [m/s²]:
 a grasp of 10 kg while the arm sags by a milliradian would be one of tons."""
 
+KEPT, HALF = 0.75, 0.5
+"""Share of the blocks that is kept in each of the `ROUNDS`, and share that payload and offset
+alone must not explain: touches, and what follows from them, are no more [-]."""
+
+ROUNDS = 3
+"""Number of times that blocks are left out, and the cause is determined from the others."""
+
+CALM = 2.0
+"""Residual of payload and offset in that half up to which only touches are left to explain, as a
+multiple of what explains all [-]: touches also spoil what friction of the last joint is."""
+
+FITS = 4
+"""Fits to the best blocks (least trimmed squares: Rousseeuw and Van Driessen 2006)."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -117,6 +136,26 @@ class Verdict:
     by_size: bool = False
 
 
+class Touched(NamedTuple):
+    """What is known of touches.
+
+    Attributes
+    ----------
+    alone : float
+        Mean square residual of payload and offset in the best `HALF` of all blocks, or of those
+        that were left then, the least [-].
+    rounds : int
+        Number of times that blocks may still be left out.
+    """
+
+    alone: float = np.inf
+    rounds: int = ROUNDS
+
+
+UNTOUCHED = Touched()
+"""No block is left out yet."""
+
+
 def judged(
     evidence: Evidence,
     noise: FloatArray,
@@ -124,7 +163,7 @@ def judged(
     gravity: FloatArray,
     robot: Robot | None = None,
     fewest: int = FEWEST,
-    touched: touches.Touched = touches.NOTHING,
+    touched: Touched = UNTOUCHED,
 ) -> Verdict:
     """Determine why payload and offset do not explain the measured wrench.
 
@@ -139,7 +178,7 @@ def judged(
         The robot whose joints moved the sensor.
     fewest : int
         Least number of blocks for a verdict.
-    touched : touches.Touched
+    touched : Touched
         Whether blocks in which something touched are left out already.
     """
     count = len(evidence.wrench)
@@ -230,16 +269,16 @@ def judged(
         if not np.isnan(newest.misfit):
             return newest if newest.kind else replace(nothing, suspected=newest.suspected)
     if not (enough and (clear or certain)):
-        first = touched is touches.NOTHING
+        first = touched is UNTOUCHED
         if not touched.rounds or (first and (not ample or motion)):
             return nothing
-        alone = min(touched.alone, touches.best_part(task.matrix, task.wrench, touches.HALF)[0])
-        if alone < touches.CALM * EXPLAINED:
+        alone = min(touched.alone, best_part(task.matrix, task.wrench, HALF)[0])
+        if alone < CALM * EXPLAINED:
             return replace(nothing, puzzling=False, accelerates='')
-        kept = touches.of_one_cause(found, alone / CLEARER)
+        kept = of_one_cause(found, alone / CLEARER)
         if kept is None:
             return nothing
-        others, left_out = evidence.select(kept), touches.Touched(alone, touched.rounds - 1)
+        others, left_out = evidence.select(kept), Touched(alone, touched.rounds - 1)
         without = judged(others, noise, field, gravity, robot, fewest, left_out)
         return without if without.kind is not None else nothing
     said = best.words(std)
@@ -259,3 +298,33 @@ def _accelerates(task: Problem, evidence: Evidence, best: float) -> str:
         return ''
     left, centre = accelerated(task, evidence)
     return words.accelerates(centre) if left <= min(EXPLAINED, best / CLEARER) else ''
+
+
+def best_part(matrix: FloatArray, wrench: FloatArray, share: float) -> tuple[float, BoolArray]:
+    """Fit payload and offset to the best share of N blocks.
+
+    Parameters
+    ----------
+    matrix, wrench : (N, 6, 10) and (N, 6) arrays
+        Whitened.
+    share : float
+        [-].
+
+    Returns
+    -------
+    left : float
+        Mean square residual of these blocks [-].
+    kept : (N,) bool array
+    """
+    kept = np.ones(len(wrench), dtype=bool)
+    for _ in range(FITS):
+        each = np.mean(least_squares(matrix, wrench, kept) ** 2, axis=1)
+        kept = each <= np.quantile(each, share)
+    return float(each[kept].mean()), kept
+
+
+def of_one_cause(trials: Sequence[Trial], least: float) -> BoolArray | None:
+    """Return the best blocks of the likeliest cause if it leaves `least` in them [-], or None."""
+    found = [best_part(*t.rows, KEPT) for t in trials if np.isfinite(t.left)]
+    left, kept = min(found, key=lambda each: each[0], default=(np.inf, None))
+    return kept if left < least else None
