@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from load_identification.estimation import drift
+from load_identification.estimation import drift, sensor_offset
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.claim import Claim, explained, warnings
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import robust_block
 from load_identification.estimation.belief.tool import NO_TOOL, Shared, Tool
-from load_identification.estimation.calibration_check import CalibrationCheck
 from load_identification.estimation.changes.detection import ChangeDetection
 from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind, EventQueue
@@ -35,7 +34,6 @@ from load_identification.estimation.payload_estimate import (
     nothing_claimed,
 )
 from load_identification.estimation.pose_errors import PoseErrors
-from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
 from load_identification.estimation.systematic_errors import SystematicErrors
 from load_identification.estimation.time_delay import DelayEstimate, delay_warning
 from load_identification.interface.batches import FilteredBatch, joined
@@ -74,7 +72,7 @@ class PayloadEstimator:
         self.saved = NO_TOOL
         """The tool that was set last, in whatever sensor frame."""
         self._walk = walk = np.array([settings.force_drift, settings.torque_drift])
-        self.sensor_offset = SensorOffset(np.repeat(walk, 3))
+        self.sensor_offset = sensor_offset.SensorOffset(np.repeat(walk, 3))
         """The calibrated offset, and whether it still holds."""
         self.events = EventQueue()
         """Events of the load and the sensor, from samples and services."""
@@ -83,7 +81,7 @@ class PayloadEstimator:
         errors, gravity = settings.errors, np.array(settings.gravity)
         self.misfit = MisfitMonitor(gravity, settings.noise, errors.field, errors.joint_friction)
         """Names why no payload explains the measurement, if none does."""
-        self._calibration = CalibrationCheck(self.sensor_offset)
+        self._calibration = sensor_offset.CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
         self._joints, self._base, self._arm = 0, False, (0, 0, False)
         self._belief: Belief
@@ -156,7 +154,7 @@ class PayloadEstimator:
         """Dependence of tool and payload together on the errors of the sensor."""
         return Shared.of(self._belief.knowledge, self._belief.model.systematic.names)
 
-    def set_offset(self, calibrated: OffsetPrior) -> None:
+    def set_offset(self, calibrated: sensor_offset.OffsetPrior) -> None:
         """Restart with a calibrated offset; the payload is forgotten."""
         self.sensor_offset.calibrate(calibrated)
         self._excitation.reset()

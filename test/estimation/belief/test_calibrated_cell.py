@@ -10,8 +10,7 @@ import pytest
 from estimates import not_none
 
 from load_identification.estimation.belief.tool import Shared, Tool
-from load_identification.estimation.calibration_check import of_any_pose, rows_of
-from load_identification.estimation.sensor_offset import OffsetPrior
+from load_identification.estimation.sensor_offset import OffsetPrior, of_any_pose, rows_of
 from load_identification.estimation.systematic_errors import ErrorPriors, SystematicErrors
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
