@@ -1,14 +1,30 @@
-"""Evaluate the fastest motion so far: torque that inertia causes, and torque left unexplained.
+"""Monitor the excitation sample by sample, and advise a motion that would help.
 
-A mean over all samples would be dominated by the rest between motions.
+Evaluated is the fastest motion so far: the torque that inertia causes, and torque left
+unexplained. A mean over all samples would be dominated by the rest between motions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from load_identification.estimation.advice.advice import advise
+from load_identification.estimation.advice.predicted_covariance import (
+    POSE,
+    Knowledge,
+    information_root,
+    predicted_std,
+)
+from load_identification.estimation.belief.claim import Claim
+from load_identification.estimation.identifiability import Excitation
+from load_identification.estimation.pose_errors import harmonics
+from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
+from load_identification.interface.batches import FilteredBatch
+from load_identification.model.robot import RotationAxis
+from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray, IntArray
 
 BLOCK_NS = 250_000_000
@@ -23,27 +39,17 @@ TORQUE_PARAMETERS = 9
 
 INERTIA = slice(3, TORQUE_PARAMETERS)
 
+MOST_WIDENED = 2.0
+"""Limit of a published std over that of the information on which advice depends [-]."""
 
-@dataclass(frozen=True)
-class Excitation:
-    """Excitation of inertia in the fastest motion so far, rms over all channels and samples.
+LEVEL = 0.1
+"""Derivative of gravity by a joint, as a share of gravity, that counts as none [1/rad]."""
 
-    Attributes
-    ----------
-    inertial_torque : float
-        Torque caused by inertia about the sensor [N m].
-    unexplained : float
-        Residual torque after load and a separate offset per block [N m].
-    rate : float
-        Largest rate of rotation [rad/s].
-    level : bool
-        Whether no joint turns the sensor against gravity, as of a SCARA.
-    """
+SLOW = 0.05
+"""Largest acceleration of samples that show it, as a share of gravity [-]."""
 
-    inertial_torque: float
-    unexplained: float
-    rate: float
-    level: bool = False
+UNNOTICED_NS = 600_000_000
+"""Longest time for which a change may have gone undetected [ns]."""
 
 
 @dataclass(eq=False)
@@ -148,3 +154,127 @@ class FastestMotion:
             unexplained=float(np.sqrt(max(left, 0.0) / free)),
             rate=float(np.sqrt(max(block.rate for block in self._kept))),
         )
+
+
+class ExcitationMonitor:
+    """Monitor the fastest motion and the lag between the streams, and advise the next motion.
+
+    `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m].
+    """
+
+    def __init__(self, force_noise: float, torque_noise: float) -> None:
+        self._lag = DelayEstimator(force_noise, torque_noise)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the load's excitation; the lag belongs to the streams and is kept."""
+        self._fastest = FastestMotion()
+        self._before: FastestMotion | None = None
+        self._newest: int | None = None
+        self._rate, self._weighs_at_rest, self._level = 0.0, True, False
+        self._specific_force: FloatArray = np.zeros(3)
+        self._by_angle: FloatArray = np.zeros((3, 0))
+
+    @property
+    def delay(self) -> DelayEstimate:
+        """Delay of the wrench's stamps, as far as motion has determined it."""
+        return self._lag.estimate
+
+    def update(self, batch: FilteredBatch) -> None:
+        """Process at least one filtered sample, all of finite motion."""
+        stamps, matrix = batch.stamps, batch.regressor
+        first = self._newest if self._newest is not None else int(stamps[0])
+        span = int(stamps[-1]) - first
+        if span > 0:
+            self._rate = (len(stamps) - (self._newest is None)) * 1e9 / span
+        self._newest = int(stamps[-1])
+        known = np.isfinite(batch.gravity[-1])
+        self._specific_force = np.where(known, -batch.gravity[-1], batch.linear_acceleration[-1])
+        self._level = _keeps_level(batch, self._level)
+        # Of the drives of an arm that weighs with its joints.
+        self._weighs_at_rest = not batch.by_gain.shape[1]
+        self._by_angle = np.hstack([batch.gravity_by_tilt[-1], -batch.motion_by_joint[-1, :3]])
+        self._fastest.update(
+            stamps,
+            -matrix[:, 3:, 1:],
+            batch.wrench[:, 3:],
+            batch.angular_velocity,
+            batch.angular_acceleration,
+        )
+        self._lag.update(batch)
+
+    def begin_unresolved(self) -> None:
+        """Set the excitation aside, or drop what came since: the load may have changed."""
+        if self._before is None:
+            if self._newest is not None:
+                self._fastest.drop_since(self._newest - UNNOTICED_NS)
+            self._before = self._fastest
+        self._fastest = FastestMotion()
+
+    def end_unresolved(self, another_load: bool) -> None:
+        """Restore the excitation from before, unless the load is another one.
+
+        Without `begin_unresolved`, the load has become another one slowly.
+        """
+        if another_load and self._before is None:
+            self._fastest = FastestMotion()
+        elif self._before is not None and not another_load:
+            self._fastest = self._before
+        self._before = None
+
+    def excitation(self, parameters: FloatArray, tool: FloatArray | None = None) -> Excitation:
+        """Return the excitation of inertia; see `FastestMotion.excitation`."""
+        return replace(self._fastest.excitation(parameters, tool), level=self._level)
+
+    def advice(self, claim: Claim, axes: Sequence[RotationAxis] = ()) -> str:
+        """Return in words the motion that would help a claim most from the present pose.
+
+        Empty if nothing is lacking, or before samples. `axes` are those about which the sensor can
+        be turned; none: its own.
+        """
+        if not (self._rate and claim.judgement.lacking):
+            return ''
+        model = claim.belief.model
+        mixing = model.systematic.by_wrench(np.eye(6))
+        by_angle = model.systematic.by_angle(self._by_angle)
+        # Held still, a pose shows no delay; friction of the last joint is then left as it was.
+        seen = np.flatnonzero(mixing.any(axis=(0, 1)) | by_angle.any(axis=0))
+        down = -self._specific_force / np.linalg.norm(self._specific_force)
+        asked = np.eye(model.size)[
+            [*model.places(model.body), *model.places(model.offset), *model.errors.start + seen]
+        ]
+        here = model.of_pose(harmonics(down))[:, :-1] if model.pose.used else asked[:0]
+        root = root_covariance(claim.belief.triangle, np.vstack([asked, here]))
+        knowledge = Knowledge(
+            parameters=claim.parameters,
+            information=information_root(root.T @ root),
+            noise=claim.belief.noise.overall[1],
+            specific_force=self._specific_force,
+            unexplained=claim.unexplained,
+            rate=self._rate,
+            tool_covariance=claim.tool_part,
+            pose_variance=model.pose.variance,
+            total=claim.belief.body,
+            mixing=np.pad(mixing[..., seen], ((0, 0), (0, 0), (0, len(here)))),
+            by_angle=np.pad(by_angle[:, seen], ((0, 0), (0, len(here)))),
+            names=tuple(model.systematic.names[k] for k in seen) + POSE * bool(len(here)),
+            weighs_at_rest=self._weighs_at_rest,
+            level=self._level,
+        )
+        now = predicted_std(knowledge, knowledge.information[None])[0]
+        widened = np.clip(claim.in_message_order[1] / now, 1.0, MOST_WIDENED)
+        knowledge = replace(knowledge, widened=widened)
+        return advise(knowledge, claim.judgement, claim.settings.requirements, axes).text
+
+
+def _keeps_level(batch: FilteredBatch, before: bool) -> bool:
+    """Return whether no joint turns the sensor against gravity; `before` where that is not seen.
+
+    Slow samples show it: accelerations depend on the joints too.
+    """
+    gravity = np.linalg.norm(batch.gravity, axis=1)
+    slow = np.linalg.norm(batch.linear_acceleration + batch.gravity, axis=1) < SLOW * gravity
+    by_joint = np.linalg.norm(batch.motion_by_joint[slow, :3], axis=1)
+    if not by_joint.size:
+        return before
+    return bool((by_joint.max(axis=1) < LEVEL * gravity[slow]).any())

@@ -32,6 +32,28 @@ class Requirements:
     excitation: float = 0.5
 
 
+@dataclass(frozen=True)
+class Excitation:
+    """Excitation of inertia in the fastest motion so far, rms over all channels and samples.
+
+    Attributes
+    ----------
+    inertial_torque : float
+        Torque caused by inertia about the sensor [N m].
+    unexplained : float
+        Residual torque after load and a separate offset per block [N m].
+    rate : float
+        Largest rate of rotation [rad/s].
+    level : bool
+        Whether no joint turns the sensor against gravity, as of a SCARA.
+    """
+
+    inertial_torque: float
+    unexplained: float
+    rate: float
+    level: bool = False
+
+
 RELATIVE_MASS = 0.02
 
 MOMENTS = [4, 7, 9]

@@ -18,7 +18,7 @@ from load_identification.estimation.belief.tool import NO_TOOL, Shared, Tool
 from load_identification.estimation.changes.detection import ChangeDetection
 from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind, EventQueue
-from load_identification.estimation.excitation_monitor import ExcitationMonitor
+from load_identification.estimation.excitation import ExcitationMonitor
 from load_identification.estimation.measurement import (
     PARAMETERS,
     finite_motion,

@@ -20,8 +20,7 @@ from load_identification.estimation.belief.error_budget import (
 from load_identification.estimation.belief.error_scales import conflict
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
-from load_identification.estimation.excitation import Excitation
-from load_identification.estimation.identifiability import Identifiability, judge
+from load_identification.estimation.identifiability import Excitation, Identifiability, judge
 from load_identification.estimation.measurement import (
     PARAMETERS,
     TORQUE,
