@@ -1,4 +1,8 @@
-"""Monitor the arm at rest: the time since it stands still, and the wrench since then."""
+"""Monitor the arm for what is weighed at rest.
+
+The time since it stands still and the wrench since then; the joints that do not carry the sensor,
+which move while the sensor stands still; and, from before, gravity in S and the angle travelled.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from load_identification.interface.batches import SynchronizedBatch
+from load_identification.estimation.measurement import UNSEEN
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.signals.rest import MOST_POSITION_NOISE, MOVED, NORMAL_MEDIAN
 from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.static_estimate import FINE, NotAtRestError, StaticPose, averaged
@@ -23,6 +28,22 @@ NOISE_SAMPLES = 50
 
 LOOK_BACK_NS = 100_000_000
 """Window over which speed is measured and noise of joint positions is judged [ns]."""
+
+MEMORY_NS = 1_000_000_000
+"""Positions are compared over this time to tell idle joints [ns]."""
+
+FEWEST = 20
+"""Positions needed for the comparison."""
+
+WAY = 0.01
+"""Smallest displacement that counts as motion of a joint [rad or m]."""
+
+STILL = 0.3 * WAY / (MEMORY_NS * 1e-9)
+"""Velocity below which the sensor stands still [rad/s, m/s]. A joint that carries the sensor and
+moves by `WAY` within `MEMORY_NS` gives it more."""
+
+REMEMBERED_NS = 30_000_000_000
+"""How long motion is remembered to tell gravity at a pose [ns]."""
 
 
 class StaticMonitor:
@@ -184,3 +205,99 @@ class StaticMonitor:
             if way[joint] / span * LOOK_BACK_NS * 1e-9 > noise:
                 return f'moving: joint {self._names[joint]} at {way[joint] / span:.2g} rad/s'
         return f'at rest for {self.still_for():.2f} s only: wait, then call again'
+
+
+class IdleJoints:
+    """Learn from joint states and the sensor's motion which joints do not carry the sensor.
+
+    While no joint of the chain moves, the velocity of S is noise only. A joint that moves by `WAY`
+    meanwhile, such as a gripper's, is not in the chain.
+    """
+
+    def __init__(self) -> None:
+        self.names: frozenset[str] = frozenset()
+        """Joints known to be idle."""
+        self._all: tuple[str, ...] = ()
+        self._positions: deque[tuple[IntArray, FloatArray]] = deque()
+        self._moved = 0
+
+    def watch(self, batch: SynchronizedBatch) -> None:
+        """Take in joint states; other joints, or a stamp that is not newer, cause a reset."""
+        if not batch.stamps.size:
+            return
+        back = bool(self._positions) and batch.stamps[0] <= self._positions[-1][0][-1]
+        if back or batch.names != self._all:
+            self.names, self._all, self._moved = frozenset(), batch.names, 0
+            self._positions.clear()
+        self._positions.append((batch.stamps, batch.position))
+        while self._positions[-1][0][-1] - self._positions[0][0][-1] > MEMORY_NS:
+            self._positions.popleft()
+
+    def sense(self, batch: FilteredBatch) -> None:
+        """Take in the sensor's motion; update the set of idle joints."""
+        if not batch.stamps.size or not self._positions:
+            return
+        twist = np.hstack([batch.linear_velocity, batch.angular_velocity])
+        moving = ~np.all(np.abs(twist) < STILL, axis=1)
+        if moving.any():
+            self._moved = int(batch.stamps[moving][-1])
+        stamps = np.concatenate([stamps for stamps, _ in self._positions])
+        position = np.concatenate([position for _, position in self._positions])
+        still = (stamps > self._moved) & (stamps <= batch.stamps[-1])
+        still &= np.isfinite(position).all(axis=1)
+        if np.sum(still) < FEWEST:
+            return
+        # Medians, because encoders are noisy.
+        quarters = np.array_split(position[still], 4)
+        way = np.abs(np.median(quarters[-1], axis=0) - np.median(quarters[0], axis=0))
+        self.names |= {self._all[k] for k in np.flatnonzero(way > WAY)}
+
+
+class MotionHistory:
+    """The last 30 s of filtered motion."""
+
+    def __init__(self) -> None:
+        self.travelled = 0.0
+        """Angle by which the sensor has turned in all its motion until now [rad]."""
+        self._parts: deque[tuple[IntArray, FloatArray, FloatArray]] = deque()
+
+    def clear(self) -> None:
+        """Forget all but the angle travelled."""
+        self._parts.clear()
+
+    def add(self, batch: FilteredBatch) -> None:
+        """Take in filtered samples; a stamp that is not newer clears what was before."""
+        if self._parts and batch.stamps[0] <= self._parts[-1][0][-1]:
+            self.clear()
+            self.travelled += np.pi
+        before = self._parts[-1][0][-1] if self._parts else batch.stamps[0]
+        turning = np.linalg.norm(batch.angular_velocity, axis=1) * ~batch.rest
+        elapsed = np.diff(batch.stamps, prepend=before) * 1e-9
+        # After a time without samples nobody knows the path, see `measurement.travelled`.
+        steps = np.where(elapsed > UNSEEN, np.pi, np.nan_to_num(turning) * elapsed)
+        travelled = self.travelled + np.cumsum(steps)
+        self.travelled = float(travelled[-1])
+        self._parts.append((batch.stamps, -batch.linear_acceleration, travelled))
+        while self._parts[-1][0][-1] - self._parts[0][0][-1] > REMEMBERED_NS:
+            self._parts.popleft()
+
+    def gravity(self, start: int, end: int) -> FloatArray | None:
+        """Return the average of gravity less acceleration between two stamps, in S, or None."""
+        inside = [
+            vectors[(stamps >= start) & (stamps <= end)]
+            for stamps, vectors, _ in self._parts
+            if stamps[-1] >= start and stamps[0] <= end
+        ]
+        vectors = np.concatenate(inside) if inside else np.empty((0, 3))
+        vectors = vectors[np.isfinite(vectors).all(axis=1)]
+        return vectors.mean(axis=0) if len(vectors) >= 3 else None
+
+    def travelled_until(self, stamp: int) -> float:
+        """Return the angle travelled until a stamp, or until the oldest one remembered [rad]."""
+        angle = self.travelled
+        for stamps, _, angles in reversed(self._parts):
+            place = int(np.searchsorted(stamps, stamp, 'right')) - 1
+            angle = float(angles[max(place, 0)])
+            if place >= 0:
+                break
+        return angle

@@ -10,7 +10,7 @@ from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.idle_joints import IdleJoints
+from load_identification.weighing.static_monitor import IdleJoints
 from load_identification.weighing.static_weigher import StaticWeigher
 
 STEP = 1_000_000

@@ -16,8 +16,8 @@ from load_identification.estimation.systematic_errors import NO_ERRORS, ErrorPri
 from load_identification.interface.batches import FilteredBatch
 from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.motion_history import MotionHistory
 from load_identification.weighing.static_estimate import static_estimate
+from load_identification.weighing.static_monitor import MotionHistory
 from load_identification.weighing.static_weigher import StaticWeigher
 
 MASS, CENTER = 1.106, np.array([0.012, 0.037, 0.047])
