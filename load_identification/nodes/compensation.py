@@ -17,7 +17,7 @@ from load_identification.nodes.transport.publishers import SixNumberPublisher
 from load_identification.nodes.transport.readers import LoadReader
 from load_identification.nodes.transport.runtime import every
 from load_identification.pipeline.compensation import Compensation
-from load_identification.signals.described_robot import DescribedRobot
+from load_identification.signals.motion_filter import DescribedRobot
 from load_identification.signals.sensor_health import HealthNow
 
 READ_LOAD, IDLE = 0.02, 0.1

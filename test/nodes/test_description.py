@@ -24,7 +24,7 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import link_names, with_fixed_link
 from load_identification.model.robot import Robot
 from load_identification.nodes.transport import description as transforms
-from load_identification.signals.described_robot import DescribedRobot
+from load_identification.signals.motion_filter import DescribedRobot
 from load_identification.typing_aliases import FloatArray
 
 needs_tf2 = pytest.mark.skipif(not transforms.INSTALLED, reason='tf2_ros is not installed')
