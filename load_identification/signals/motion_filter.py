@@ -20,7 +20,7 @@ from load_identification.interface.batches import (
     joined,
 )
 from load_identification.interface.parameters import CONVENTIONS
-from load_identification.model.joint_friction import friction_felt
+from load_identification.model.regressor import friction_felt
 from load_identification.model.robot import Robot
 from load_identification.model.urdf import parse_description
 from load_identification.signals.differentiator import (
