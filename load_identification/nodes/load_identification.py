@@ -14,7 +14,7 @@ from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.filter import FilterNode
 from load_identification.nodes.fusion import FusionNode
 from load_identification.nodes.transport.runtime import guard
-from load_identification.pipeline.wrist_front import WristFront
+from load_identification.pipeline.payload_stage import WristFront
 
 
 class Pipeline:

@@ -1,26 +1,65 @@
-"""The last stage of the pipeline: raw and filtered samples to estimate, weight and events."""
+"""The stages in series: from joint states and wrenches to estimate, weight and events."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
 
 import numpy as np
 
 from load_identification.estimation.events import EventKind
-from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.interface.batches import (
+    FilteredBatch,
+    JointBatch,
+    SynchronizedBatch,
+    WrenchBatch,
+)
 from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.model.frames import same_frame
 from load_identification.model.robot import Robot, RotationAxis, joint_axes
 from load_identification.pipeline import settings
 from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.pipeline.samples import Observer, Samples
+from load_identification.signals.motion_filter import MotionFilter
+from load_identification.signals.synchronizer import Synchronizer
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.plausibility import Units
 from load_identification.weighing.static_weigher import StaticWeigher
 
 MOST_DELAY_NS = 2_000_000_000
 """Longest delay of any filter [ns]."""
+
+
+class WristFront:
+    """The front of an arm with a wrist sensor: synchronizer, sensor health and motion filter.
+
+    Parameters
+    ----------
+    synchronizer : Synchronizer
+    motion_filter : MotionFilter
+    """
+
+    def __init__(self, synchronizer: Synchronizer, motion_filter: MotionFilter) -> None:
+        self.synchronizer = synchronizer
+        self.motion_filter = motion_filter
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Samples dropped, by reason."""
+        return self.synchronizer.dropped + self.motion_filter.dropped
+
+    def update(self, joints: Iterable[JointBatch], wrenches: Iterable[WrenchBatch]) -> Samples:
+        """Process joint states and wrenches; return the samples completed."""
+        raw = self.synchronizer.update(joints, wrenches)
+        if raw is None:
+            return Samples()
+        filtered = self.motion_filter.update(raw)
+        robot = self.motion_filter.robot
+        if robot is not None:
+            self.synchronizer.follow(robot.limits_by_joint)
+        return Samples(raw, filtered, robot, self.motion_filter.health.dead)
 
 
 class PayloadStage:

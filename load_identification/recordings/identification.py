@@ -20,9 +20,8 @@ from load_identification.interface.names import in_words
 from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import with_frame
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.payload_stage import PayloadStage, WristFront
 from load_identification.pipeline.samples import Observer
-from load_identification.pipeline.wrist_front import WristFront
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Chunk, RecordingReader
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 

@@ -14,7 +14,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointMotion
 from load_identification.pipeline import settings
-from load_identification.pipeline.wrist_front import WristFront
+from load_identification.pipeline.payload_stage import WristFront
 from load_identification.simulation.motions import Motion
 from load_identification.simulation.robots import Arm
 from load_identification.simulation.sensor_errors import (

@@ -11,9 +11,8 @@ from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.payload_stage import PayloadStage, WristFront
 from load_identification.pipeline.samples import Samples
-from load_identification.pipeline.wrist_front import WristFront
 from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import Recording

@@ -20,8 +20,7 @@ from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage
-from load_identification.pipeline.wrist_front import WristFront
+from load_identification.pipeline.payload_stage import PayloadStage, WristFront
 from load_identification.simulation.cells import (
     Conditions,
     filtered,

@@ -18,8 +18,7 @@ from load_identification.model.robot import FrameMotion
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.nodes.store import Stored, StoredTool, load, save
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage
-from load_identification.pipeline.wrist_front import WristFront
+from load_identification.pipeline.payload_stage import PayloadStage, WristFront
 from load_identification.simulation.cells import Conditions, published, sample
 from load_identification.simulation.monte_carlo import HAND
 from load_identification.simulation.motions import MOTIONS, Motion

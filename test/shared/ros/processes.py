@@ -38,7 +38,6 @@ FORK.set_forkserver_preload(
     [
         'load_identification.pipeline.effort_front',
         'load_identification.pipeline.payload_stage',
-        'load_identification.pipeline.wrist_front',
         'load_identification.motion.guided',
         'rich.progress',
     ]
