@@ -56,7 +56,7 @@ class FilterNode(PipelineNode):
         if self.stage.implausible:
             return f'all samples dropped: {self.stage.implausible}'
         if not lately:
-            window = 2.0 * self.stage.delay
+            window = 2.0 * self.stage.differentiator.delay
             return f'no piece without a gap is as long as the filter, {window:.3f} s'
         return f'all samples dropped: {lately.most_common(1)[0][0]}, see docs/interface.md'
 
@@ -68,8 +68,8 @@ class FilterNode(PipelineNode):
         absent = ', '.join(self.stage.absent_channels)
         health = zip(CHANNELS, self.stage.health.states, strict=True)
         return {
-            'delay': f'{self.stage.delay:.6f}',
-            'velocity_lag': f'{self.stage.velocity_lag:.6f}',
+            'delay': f'{self.stage.differentiator.delay:.6f}',
+            'velocity_lag': f'{self.stage.differentiator.velocity_lag:.6f}',
             'absent_channels': absent,
             WARNING: self.stage.words,
             **{HEALTH + channel: state for channel, state in health},

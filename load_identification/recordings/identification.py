@@ -246,7 +246,7 @@ class WristIdentifier(Identifier):
     def warning(self) -> str:
         """Problems that do not stop the front, in words; empty: none."""
         stage = self._front.motion_filter
-        earlier = '' if stage.implausible else stage.was_implausible
+        earlier = '' if stage.implausible else stage.limits.last
         return '; '.join(filter(None, (stage.words, earlier)))
 
     def result(self) -> Identification:
@@ -255,8 +255,7 @@ class WristIdentifier(Identifier):
         refused = stage.dropped['joint_position_implausible']
         if refused > stage.taken / 2:
             raise RecordingError(
-                f'{refused} of {stage.taken} samples are no joint positions: '
-                f'{stage.was_implausible}'
+                f'{refused} of {stage.taken} samples are no joint positions: {stage.limits.last}'
             )
         return super().result()
 
@@ -264,11 +263,11 @@ class WristIdentifier(Identifier):
         """Return why no sample was usable although all joints are present."""
         if dropped:
             synchronizer = self._front.synchronizer
-            why = self._front.motion_filter.was_implausible
+            why = self._front.motion_filter.limits.last
             # Where some samples were complete, nothing has stopped all.
             why = why or ('' if synchronizer.given else synchronizer.why_nothing(dropped))
             return f'dropped {in_words(dropped)}; {why or "see docs/interface.md"}'
-        window = 2 * self._front.motion_filter.delay
+        window = 2 * self._front.motion_filter.differentiator.delay
         return f'no piece without a gap is as long as the filter, {window:.3f} s'
 
 

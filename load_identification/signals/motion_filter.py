@@ -108,13 +108,14 @@ class MotionFilter:
         self.taken = self.given = 0
         """Number of samples received, and number returned."""
         self._wrong_velocity = ''
-        self._differentiator = differentiator
+        self.differentiator = differentiator
         self.health = SensorHealth(self.dropped)
         """Health of the channels of the wrench."""
         self._sign = CONVENTIONS[wrench_convention]
         self._described = DescribedRobot(gravity)
         self._missing = ''
-        self._limits = LimitGate(self.dropped)
+        self.limits = LimitGate(self.dropped)
+        """Refuses implausible joint positions."""
         self.reset()
 
     @property
@@ -133,16 +134,6 @@ class MotionFilter:
         return self._described.refused_frame
 
     @property
-    def delay(self) -> float:
-        """Time from an output to the last sample that it depends on [s]."""
-        return self._differentiator.delay
-
-    @property
-    def velocity_lag(self) -> float:
-        """By how much published joint velocities are older than the positions [s]."""
-        return self._differentiator.velocity_lag
-
-    @property
     def absent_channels(self) -> tuple[str, ...]:
         """Wrench channels that have had no values so far, or have none any more."""
         states = zip(CHANNELS, self.health.states, strict=True)
@@ -154,12 +145,7 @@ class MotionFilter:
         robot = self.robot
         if robot is not None and not robot.joints:
             return f'no joint moves {robot.sensor_frame!r}: is it the frame of the wrench?'
-        return self._limits.words
-
-    @property
-    def was_implausible(self) -> str:
-        """The last warning of an implausible joint position; empty: there was none."""
-        return self._limits.last
+        return self.limits.words
 
     @property
     def words(self) -> str:
@@ -182,14 +168,14 @@ class MotionFilter:
     def reset(self) -> None:
         """Forget every sample."""
         self._forget_motion()
-        self._limits.reset()
+        self.limits.reset()
         self.health.reset()
         self._spikes = SpikeGate(self.dropped)
-        self._jumps = JumpGate(0, self._differentiator.max_gap, self.dropped)
+        self._jumps = JumpGate(0, self.differentiator.max_gap, self.dropped)
         self._newest: int | None = None
 
     def _forget_motion(self) -> None:
-        self._differentiator.reset()
+        self.differentiator.reset()
         self._rest = RestDetector()
         self._contradictions: IntArray = np.zeros(0, dtype=np.int64)
 
@@ -232,7 +218,7 @@ class MotionFilter:
         used = np.all(np.isfinite(position), axis=1)
         if not used.all():
             self.dropped['joint_missing'] += int((~used).sum())
-        used[used] = self._limits.update(robot, batch.stamps[used], position[used])
+        used[used] = self.limits.update(robot, batch.stamps[used], position[used])
         back = np.flatnonzero(batch.stamps[1:] <= batch.stamps[:-1])
         if back.size:
             self.dropped['stamp_not_increasing'] += int(used[: back[-1] + 1].sum())
@@ -260,7 +246,7 @@ class MotionFilter:
             return None
         self.given += len(out.stamps)
         self._judge_velocities(out, robot)
-        half = round(self.delay * 1e9)
+        half = round(self.differentiator.delay * 1e9)
         motion = robot.motion(out.position, out.velocity, out.acceleration)
         found = FilteredBatch(
             frame=robot.sensor_frame,
@@ -304,7 +290,7 @@ class MotionFilter:
         """Differentiate consecutive samples; restart where joints have jumped."""
         joints = len(robot.joints)
         if len(self._jumps.limits) != joints:
-            self._jumps = JumpGate(joints, self._differentiator.max_gap, self.dropped)
+            self._jumps = JumpGate(joints, self.differentiator.max_gap, self.dropped)
         self._jumps.set_limits(robot.velocity_limits)
         rows = np.hstack([batch.position, batch.velocity, batch.wrench])
         found = []
@@ -313,7 +299,7 @@ class MotionFilter:
                 self._forget_motion()
             position = piece.rows[:, :joints]
             self._rest.update(piece.stamps, position)
-            out = self._differentiator.update(
+            out = self.differentiator.update(
                 replace(
                     batch,
                     stamps=piece.stamps,

@@ -217,7 +217,7 @@ def filtered(
     batch = stages.filtered(joints, wrenches)
     if batch is None:
         raise RuntimeError(f'nothing is left of {len(wrenches.stamps)} samples: too short')
-    return batch, stages.filter.delay
+    return batch, stages.filter.differentiator.delay
 
 
 def _jittered(joints: JointBatch, jitter: float, rng: np.random.Generator) -> JointBatch:

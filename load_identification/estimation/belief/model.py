@@ -77,7 +77,7 @@ class Model:
         """Indices of the systematic errors."""
         return slice(self.offset.stop, self.offset.stop + self.systematic.size)
 
-    @property
+    @cached_property
     def friction(self) -> IntArray:
         """Indices of the friction of the last joint; empty if that joint is unknown."""
         return np.asarray(self.errors.start + self.systematic.friction)
@@ -92,7 +92,7 @@ class Model:
         """Indices of the inertial parameters, which come last."""
         return slice(self.field.stop, self.field.stop + PARAMETERS)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of unknowns."""
         return int(self.body.stop)

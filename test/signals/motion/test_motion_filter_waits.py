@@ -237,7 +237,7 @@ def test_a_channel_that_is_finite_no_more_is_named_counted_and_used_again(
     out = joined([first, rest])
     stamps, torque = out.stamps, out.wrench
     # No window that holds one of those samples gives a value, and every other does.
-    delay = round(stage.delay * 1e9)
+    delay = round(stage.differentiator.delay * 1e9)
     inside = (stamps > batch.stamps[1000] - delay) & (stamps < batch.stamps[1499] + delay)
     np.testing.assert_array_equal(np.isnan(torque[:, 4]), inside)
     whole = feed(motion_filter(), batch)
