@@ -22,6 +22,7 @@ from load_identification.report.tables import (
     OFFSETS,
     PARAMETERS,
     decimals,
+    group_in_words,
     interval_table,
     verdict_of,
 )
@@ -158,22 +159,13 @@ class View:
         parts = []
         for stage, columns in STAGES.items():
             known = bool(estimate.identified[columns].all())
-            now = _in_words(stage, estimate.values[columns], estimate.std[columns])
+            values, std = estimate.values[columns].tolist(), estimate.std[columns].tolist()
+            now = group_in_words(STAGE_UNITS[stage], values, std, between=' ')
             parts.append(f'{stage} {now if known else "not yet"}')
         phase = self._simulation.phase(elapsed)
         if self._rates_text:
             parts.append(self._rates_text)
         return f'{elapsed:4.1f} s  {phase:16}  {" | ".join(parts)}'
-
-
-def _in_words(stage: str, values: FloatArray, std: FloatArray) -> str:
-    """Return a stage's values, unless there are many, and the widest 95 % interval."""
-    group = STAGE_UNITS[stage]
-    half = group.scale * INTERVAL * float(np.max(std))
-    digits = decimals(half)
-    numbers = [f'{group.scale * value:.{digits}f} ' for value in values]
-    shown = ''.join(numbers) if len(numbers) <= 3 else ''
-    return f'{shown}± {half:.{digits}f} {group.unit}'
 
 
 def result_table(truth: Truth, estimate: Estimate) -> Table:

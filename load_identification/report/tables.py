@@ -102,6 +102,20 @@ def interval_table(
     return table
 
 
+def group_in_words(
+    group: Group, values: Sequence[float], std: Sequence[float], between: str
+) -> str:
+    """Return values, unless there are many, and the widest 95 % interval.
+
+    `values` and `std` are in SI units; the words `between` separate the values.
+    """
+    half = group.scale * INTERVAL * max(std)
+    digits = decimals(half)
+    numbers = between.join(f'{group.scale * value:.{digits}f}' for value in values)
+    shown = f'{numbers} ' if len(values) <= 3 else ''
+    return f'{shown}± {half:.{digits}f} {group.unit}'
+
+
 def offset_title(by_efforts: bool) -> str:
     """Return the title of a table of offsets, of a sensor or of what weighs by efforts."""
     if by_efforts:

@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 from load_identification.errors import LoadIdentificationError
 from load_identification.estimation.belief.error_budget import SOURCES, budget_words
 from load_identification.estimation.events import Event, EventKind
-from load_identification.interface.names import FAULT, INTERVAL, PARAMETER_KEYS
+from load_identification.interface.names import FAULT, PARAMETER_KEYS
 from load_identification.model.robot import Robot
 from load_identification.motion.guided import GuidedMotion, GuidedRequest, plan_guided
 from load_identification.nodes.client.answers import STAGES, Answer, Body
@@ -30,7 +30,7 @@ from load_identification.nodes.client.monitor import MonitorState
 from load_identification.nodes.client.path_follower import ArmListener, PathFollower, amount
 from load_identification.nodes.transport.publishers import JOINT_STATES, ROBOT_DESCRIPTION, WRENCH
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
-from load_identification.report.tables import PARAMETERS, decimals, interval_table
+from load_identification.report.tables import PARAMETERS, group_in_words, interval_table
 from load_identification.typing_aliases import FloatArray
 
 PATIENCE, SEEN = 10.0, 3.0
@@ -291,14 +291,10 @@ class Session:
 
     def _in_words(self, stage: str) -> str:
         """Return a stage's values, unless there are many, and its ± in words."""
-        values = self._link.newest[0]
+        said, keys = self._link.newest[0], PARAMETER_KEYS[STAGES[stage]]
         group = dict(zip(STAGES, PARAMETERS, strict=True))[stage]
-        keys = PARAMETER_KEYS[STAGES[stage]]
-        half = group.scale * INTERVAL * max(float(values[f'{key}.std']) for key in keys)
-        digits = decimals(half)
-        numbers = [f'{group.scale * float(values[key]):.{digits}f}' for key in keys]
-        shown = f'{", ".join(numbers)} ' if len(numbers) <= 3 else ''
-        return f'{stage} {shown}± {half:.{digits}f} {group.unit}'
+        values, std = ([float(said[key + end]) for key in keys] for end in ('', '.std'))
+        return f'{stage} {group_in_words(group, values, std, between=", ")}'
 
     def _wrong(self, begin: Event) -> str:
         """Return in words why the arm has to stop, by the pipeline's status."""
