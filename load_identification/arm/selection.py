@@ -28,7 +28,7 @@ from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import joined
 from load_identification.numerics.nearest_links import nearest_links
-from load_identification.numerics.square_root import triangle
+from load_identification.numerics.triangle import triangular
 from load_identification.numerics.weighted_solution import BLOCKS
 from load_identification.typing_aliases import FloatArray
 
@@ -260,7 +260,7 @@ class _Trial:
         for _ in range(2):
             columns = [rows, self._tilts(log, values[model.links], across), measured[..., None]]
             whole = (np.concatenate(columns, axis=2) / noise[:, None])[known]
-            stacked = np.vstack([triangle(np.vstack([whole, np.zeros((size, size))])), prior])
+            stacked = np.vstack([triangular(np.vstack([whole, np.zeros((size, size))])), prior])
             found = nearest_links(stacked, start, model.arm.behind, 1.0, model.positive)
             values = found.values[:-2]
         aside = found.values[-2:] @ across

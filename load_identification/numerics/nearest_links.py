@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dtrtrs
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.nearest_body import FROM_PSEUDO_INERTIA, SYMMETRIC
-from load_identification.numerics.square_root import triangle
+from load_identification.numerics.triangle import triangular
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WEIGHTS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3)
@@ -232,7 +232,7 @@ class _Search:
             rows = np.vstack([jacobian, barrier, held])
             right = np.concatenate([-self._misfit, -np.sqrt(weight) * away, np.zeros(len(held))])
             length = np.linalg.norm(rows, axis=0)
-            whole = triangle(np.column_stack([rows / length, right]))[:-1]
+            whole = triangular(np.column_stack([rows / length, right]))[:-1]
             turned = whole[:, -1]
             step = dtrtrs(whole[:, :-1], turned)[0] / length
             promised = float(turned @ turned)

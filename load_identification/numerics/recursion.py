@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from load_identification.numerics.square_root import SquareRootInformation, triangle
+from load_identification.numerics.square_root import SquareRootInformation
+from load_identification.numerics.triangle import triangular
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PRIOR_ROWS = 3.0
@@ -166,7 +167,7 @@ class RecursiveLeastSquares:
         """Return values and covariance for a noise level."""
         rows = np.vstack([self._past.whole, self._current.whole]) / noise
         prior = np.eye(len(self._prior_std), rows.shape[1]) / self._prior_std[:, None]
-        whole = triangle(np.vstack([prior, rows]))
+        whole = triangular(np.vstack([prior, rows]))
         inverse = scipy.linalg.lapack.dtrtri(whole[:-1, :-1])[0]
         return inverse @ whole[:-1, -1], inverse @ inverse.T
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.numerics.square_root import triangle
+from load_identification.numerics.triangle import triangular
 from load_identification.typing_aliases import FloatArray
 
 EXPECTED_BLOCKS = 8.0
@@ -54,7 +54,7 @@ class ScoreMemory:
         """Merge the present block into the past, of which the fraction `kept` remains."""
         if not self.started:
             return
-        self._triangle = triangle(np.vstack([kept * self._triangle, self._current.ravel()]))
+        self._triangle = triangular(np.vstack([kept * self._triangle, self._current.ravel()]))
         self._sum = kept * self._sum + 1.0
         self._sum_of_squares = kept**2 * self._sum_of_squares + 1.0
         self._current[:] = 0.0

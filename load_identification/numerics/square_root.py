@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
-import scipy.linalg
 
-from load_identification.numerics.triangle import combine, time_update
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
-
-
-@cache
-def _upper(size: int) -> BoolArray:
-    return np.tri(size, dtype=bool).T
-
-
-def triangle(rows: FloatArray) -> FloatArray:
-    """Return R of the QR decomposition of rows, at least as many as there are columns.
-
-    LAPACK is called directly: at these sizes, NumPy's overhead takes several times as long.
-    """
-    size = rows.shape[1]
-    factors = scipy.linalg.lapack.dgeqrf(rows)[0]
-    return np.where(_upper(size), factors[:size], 0.0)
+from load_identification.numerics.triangle import combine, time_update, triangular
+from load_identification.typing_aliases import FloatArray, IntArray
 
 
 class SquareRootInformation:
@@ -110,7 +92,7 @@ class SquareRootInformation:
             kept[: len(old)] = np.maximum(least, 1.0 - (1.0 - old) / old)
         self._triangle[:-1] = (np.sqrt(kept) * left).T @ self._triangle[:-1]
         self._triangle[-1, -1] *= np.sqrt(least)
-        self._triangle = triangle(self._triangle)
+        self._triangle = triangular(self._triangle)
         self.rows *= least
 
     def fade_evenly(self, fraction: float) -> None:
@@ -128,8 +110,8 @@ class SquareRootInformation:
         others = np.setdiff1d(np.arange(self.size + 1), forgotten)
         left, spread, _ = np.linalg.svd(self._triangle[:, forgotten])
         rank = int(np.sum(spread > spread.max(initial=0.0) * 1e-13))
-        kept = triangle(left[:, rank:].T @ self._triangle[:, others])
+        kept = triangular(left[:, rank:].T @ self._triangle[:, others])
         spread_out = np.zeros_like(self._triangle)
         spread_out[np.ix_(others[-len(kept) :], others)] = kept
-        self._triangle = triangle(spread_out)
+        self._triangle = triangular(spread_out)
         self.rows = max(self.rows - rank, 0.0)

@@ -97,10 +97,10 @@ def relax(
     size, k = len(triangle) - first, len(unknowns)
     others = np.setdiff1d(np.arange(size - 1), unknowns - first)
     order = np.concatenate([others, unknowns - first, [size - 1]])
-    turned = _triangular(triangle[first:, first + order])
+    turned = triangular(triangle[first:, first + order])
     turned[-k - 1 :, -k - 1 :] = time_update(turned[-k - 1 :, -k - 1 :], keep, variance)
     out = triangle.copy(order='F')
-    out[first:, first:] = _triangular(turned[:, np.argsort(order)])
+    out[first:, first:] = triangular(turned[:, np.argsort(order)])
     return out
 
 
@@ -111,16 +111,24 @@ def walk(
     # The rows below do not contain these unknowns: they stay.
     rows = triangle[: int(unknowns.max()) + 1]
     order = np.append(unknowns, np.setdiff1d(np.arange(len(triangle)), unknowns))
-    moved = time_update(_triangular(rows[:, order]), keep, variance)
+    moved = time_update(triangular(rows[:, order]), keep, variance)
     out = triangle.copy(order='F')
-    out[: len(rows)] = _triangular(moved[:, np.argsort(order)])
+    out[: len(rows)] = triangular(moved[:, np.argsort(order)])
     return out
 
 
-def _triangular(rows: FloatArray) -> FloatArray:
-    """Return the upper triangle (m, n) of the same information as rows (m, n)."""
-    factors = scipy.linalg.lapack.dgeqrf(np.asfortranarray(rows))[0]
-    return np.asfortranarray(np.triu(factors))
+@cache
+def _upper(rows: int, columns: int) -> BoolArray:
+    return np.tri(columns, rows, dtype=bool).T
+
+
+def triangular(rows: FloatArray) -> FloatArray:
+    """Return R (min(m, n), n) of the QR decomposition of rows (m, n): the same information.
+
+    LAPACK is called directly: at these sizes, NumPy's overhead takes several times as long.
+    """
+    factors = scipy.linalg.lapack.dgeqrf(rows)[0][: rows.shape[1]]
+    return np.asfortranarray(np.where(_upper(*factors.shape), factors, 0.0))
 
 
 def forget_along(triangle: FloatArray, rows: FloatArray, age: float) -> FloatArray:
@@ -139,7 +147,7 @@ def forget_along(triangle: FloatArray, rows: FloatArray, age: float) -> FloatArr
     stacked[:k, :k] = np.eye(k)
     stacked[k : k + size - 1, :k] = -triangle[:-1, :-1] @ spread
     stacked[k:, k:] = triangle
-    return np.asfortranarray(_triangular(stacked)[k:, k:])
+    return np.asfortranarray(triangular(stacked)[k:, k:])
 
 
 def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatArray:
@@ -156,7 +164,7 @@ def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatAr
     others = np.setdiff1d(np.arange(size), unknowns)
     # With the forgotten unknowns first, the rows below theirs do not contain them.
     out = np.zeros((size, size), order='F')
-    turned = _triangular(triangle[:, np.concatenate([unknowns, others])])
+    turned = triangular(triangle[:, np.concatenate([unknowns, others])])
     out[np.ix_(others, others)] = turned[k:, k:]
     out[unknowns, unknowns] = 1.0 / std
     return out
@@ -177,9 +185,7 @@ def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:
 
     Only the information is meaningful: the others are held at zero.
     """
-    size = len(unknowns) + 1
-    columns = triangle[:, np.append(unknowns, len(triangle) - 1)]
-    return np.asfortranarray(_triangular(columns)[:size])
+    return triangular(triangle[:, np.append(unknowns, len(triangle) - 1)])
 
 
 def covariance_of_last(triangle: FloatArray, count: int) -> FloatArray:

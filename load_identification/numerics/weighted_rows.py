@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.numerics.square_root import triangle
+from load_identification.numerics.triangle import triangular
 from load_identification.typing_aliases import FloatArray, IntArray
 
 SMALLEST = 1e-13
@@ -108,7 +108,7 @@ class Channel:
         for first in range(0, len(own), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             piece = np.column_stack([matrix[part], own[part]])[present[part]]
-            reduced = triangle(np.vstack([piece, reduced]))
+            reduced = triangular(np.vstack([piece, reduced]))
         floor = max(rows.least_noise, LEAST_NOISE * (rms or 1.0))
         return Channel(columns, reduced, len(measured), floor)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from load_identification.errors import ParameterError
 from load_identification.numerics.coloured_noise import coloured_information
-from load_identification.numerics.square_root import triangle
+from load_identification.numerics.triangle import triangular
 from load_identification.numerics.weighted_rows import (
     Channel,
     WeightedRows,
@@ -103,7 +103,7 @@ class Solution:
         return Solution(
             values=self.values[:count],
             covariance=self.covariance[:count, :count],
-            factor=triangle(np.roll(self.factor, -count, axis=1))[-count:, -count:],
+            factor=triangular(np.roll(self.factor, -count, axis=1))[-count:, -count:],
             noise=self.noise,
             unknown=self.unknown[:count],
             blocks=tuple(fixed),
@@ -134,7 +134,7 @@ def solve(
     covariance: FloatArray = np.zeros((len(start),) * 2)
     for stage in settled:
         covariance = stage.carried(covariance)
-    factor = triangle(np.vstack([stage.step.weighted[:, :-1] for stage in settled]))
+    factor = triangular(np.vstack([stage.step.weighted[:, :-1] for stage in settled]))
     determined, _ = np.linalg.qr(_usual(stages)[:, None] * settled[-1].step.directions)
     return Solution(
         values=start + settled[-1].step.correction,
@@ -153,7 +153,7 @@ def _blocks(settled: _Settled, start: FloatArray) -> tuple[FloatArray, ...]:
     for matrix, error in zip(*both, strict=True):
         whole = np.concatenate([matrix, (error + matrix @ start)[..., None]], axis=2)
         whole = (whole / settled.weight[:, None])[np.isfinite(error)]
-        out.append(triangle(np.vstack([whole, np.zeros((size, size))])))
+        out.append(triangular(np.vstack([whole, np.zeros((size, size))])))
     return tuple(out)
 
 
@@ -295,7 +295,7 @@ def _step(
     """Return the new directions and the correction from channels with given noise levels."""
     b, both = len(correction), zip(channels, level, strict=True)
     stacked = [c.scaled(noise, b) for c, noise in both]
-    weighted = triangle(np.vstack([*stacked, np.zeros((b + 1, b + 1))]))
+    weighted = triangular(np.vstack([*stacked, np.zeros((b + 1, b + 1))]))
     length = lengths(weighted[:, :-1]) if usual is None else usual
     matrix, right = weighted[:, :-1] / length, weighted[:, -1]
     old, _ = np.linalg.qr(length[:, None] * known)

@@ -27,7 +27,8 @@ from load_identification.estimation.payload_estimate import in_message_order
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters, message_jacobian
 from load_identification.numerics.scores import ScoreMemory
-from load_identification.numerics.square_root import SquareRootInformation, triangle
+from load_identification.numerics.square_root import SquareRootInformation
+from load_identification.numerics.triangle import triangular
 from load_identification.typing_aliases import FloatArray
 
 BLOCK_NS = 1_000_000_000
@@ -220,7 +221,7 @@ def _solved(memory: SquareRootInformation, known: FloatArray, noise: float) -> _
     right = memory.right_side - memory.factor[:, size:] @ known
     prior = noise / WIDE * np.eye(size, size + 1)
     rows = np.vstack([np.column_stack([memory.factor[:, :size], right]), prior])
-    stacked = triangle(rows)[:size]
+    stacked = triangular(rows)[:size]
     upper = stacked[:, :size]
     root = solve_triangular(upper, np.eye(size))
     values = root @ stacked[:, size]

@@ -10,7 +10,7 @@ import scipy.fft
 from load_identification.errors import LoadIdentificationError
 from load_identification.interface.batches import CHANNELS
 from load_identification.model.regressor import wrench_regressor
-from load_identification.numerics.square_root import triangle
+from load_identification.numerics.triangle import triangular
 from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.verdict import SURE
 
@@ -244,6 +244,6 @@ def static_estimate(
     rows[4:10, 10] = np.linalg.solve(root, offset)
     rows[10:, :10] = matrix[seen] * weight[:, None]
     rows[10:, 10] = means.ravel()[seen] * weight
-    r = triangle(rows)
+    r = triangular(rows)
     inverse = np.linalg.solve(r[:10, :10], np.eye(10))
     return StaticEstimate((inverse @ r[:10, 10])[:4], (inverse @ inverse.T)[:4, :4])

@@ -17,7 +17,7 @@ from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.recording import Recording
 from load_identification.errors import ParameterError
 from load_identification.interface.names import INTERVAL
-from load_identification.numerics.square_root import triangle
+from load_identification.numerics.triangle import triangular
 from load_identification.numerics.weighted_rows import WeightedRows, lengths
 from load_identification.numerics.weighted_solution import Solution, Solver, solve
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -166,7 +166,7 @@ def first_gains(rows: Loads) -> FloatArray:
     for joint in range(joints):
         used = np.isfinite(rows.signal[:, joint])
         columns = rows.matrix[used, joint], rows.known[used, joint], -rows.signal[used, joint]
-        own = triangle(np.vstack([np.column_stack(columns), np.zeros((exact + 1,) * 2)]))
+        own = triangular(np.vstack([np.column_stack(columns), np.zeros((exact + 1,) * 2)]))
         whole[joint][:, [*range(exact), exact + joint]] = own
     size = lengths(whole.reshape(-1, exact + joints))
     gains, level = 1.0 / size[exact:], np.ones(joints)
