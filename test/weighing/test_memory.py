@@ -10,8 +10,7 @@ import numpy as np
 from load_identification.estimation.belief.tool import NO_TOOL, Tool
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.weighing.memory import MOST_REFERENCES, Memory
-from load_identification.weighing.reference import Reference
+from load_identification.weighing.reference import MOST_REFERENCES, Memory, Reference
 
 SECOND = 1_000_000_000
 BELIEF = PayloadEstimator(EstimatorSettings()).state[0]
