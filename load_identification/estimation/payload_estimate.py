@@ -266,7 +266,10 @@ ORDINARY = 2.0
 """Distance up to which there is no cause for worry [-]: noise alone carries a thin body that far,
 and one of which only part of the inertia is known, most of the time."""
 
-DOUBT = 'call reset, or turn the sensor against gravity; is bounding_ellipsoid right, if set?'
+DOUBT = (
+    'call reset, or turn the sensor against gravity, or if no joint does, move fast; is '
+    'bounding_ellipsoid right, if set?'
+)
 
 
 def possible(

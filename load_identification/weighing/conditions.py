@@ -148,7 +148,10 @@ class Conditions:
         """Refuse a service while a change of load or offset is unresolved."""
         unresolved = self.unresolved()
         if unresolved:
-            raise Refusal(f'{unresolved}; turn the sensor against gravity, then call {service}')
+            raise Refusal(
+                f'{unresolved}; turn the sensor against gravity, or if no joint does, move fast, '
+                f'then call {service}'
+            )
 
     def unresolved(self) -> str:
         """Describe an unresolved change of load or offset; empty: there is none.

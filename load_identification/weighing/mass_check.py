@@ -107,7 +107,7 @@ def check_mass(
         unknown = Verdict(
             INCONCLUSIVE,
             'the offset is not known: call calibrate_offset with nothing but the tool on, '
-            'or turn the sensor against gravity',
+            'or turn the sensor against gravity, or if no joint does, move fast',
         )
         return MassCheck(unknown, None, weight)
     reference, difference = expectation.reference, None

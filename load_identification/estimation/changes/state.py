@@ -9,9 +9,9 @@ from enum import Enum
 from load_identification.estimation.changes.hypotheses import Hypothesis
 
 WHY_CHANGED = (
-    'load or offset changed: turn the sensor against gravity to tell which; where it cannot, call '
-    'reset if the load has changed, or with nothing but the tool on reset and calibrate_offset '
-    'if the sensor was zeroed'
+    'load or offset changed: turn the sensor against gravity, or if no joint does, move fast, to '
+    'tell which; if neither can be done, call reset if the load has changed, or with nothing but '
+    'the tool on reset and calibrate_offset if the sensor was zeroed'
 )
 WHY_CONTACT = 'contact: an external wrench that no load and no offset explains'
 
