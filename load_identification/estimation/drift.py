@@ -4,8 +4,8 @@ Each member has its own belief, with a random walk of the offset and a size of t
 errors. Its weight is the likelihood of the data, in the full covariance, at rest as in motion.
 Residuals that the predicted payload, the pose field and the path explain are not drift, nor is a
 slow creep of the arm. A member that is given up continues from the best member's belief: a sensor
-that has warmed up no longer drifts, but it did. One member lets the load walk, as in pouring.
-Those with a fast walk of the offset do so too while the load seems to change or the fastest lead.
+that has warmed up no longer drifts, but it did. Two members let the load walk, as in pouring, one
+of them with the fastest walk of the offset; while the load seems to change, all with a fast one.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ PATH_PARTS = np.array([1.0, np.nan, np.nan, ALLOWED, 0.2, *(np.nan,) * 6])
 """Path-dependent errors, in units of the expected ones [-]: many sensors hardly have any. NaN: the
 likeliest size under the expected walk, so that drift alone distinguishes the other walks."""
 
-POURED, POURED_FIRST = 0.01, 0.01
-"""Random walk of the load in a member of its own, relative to its mass [1/√s], and that member's
-prior weight [-]: loads that change slowly, as in pouring, are rare."""
+POURED, POURED_FIRST = 0.01, (0.01, 0.003)
+"""Random walk of the load in members of its own, relative to its mass [1/√s], and prior weights of
+these with the expected and the fastest walk of the offset [-]: loads that change slowly, as in
+pouring, are rare. From a belief that took the load for drift only the second gets back."""
 
 LEAST_PART = 1e-3
 """Weight below which a member is left out of means and covariances [-]."""
@@ -79,6 +80,8 @@ class Bank:
         Logarithms of the prior weights.
     pouring : (k,) array
         Random walks of the load, relative to its mass [1/√s].
+    doubted : (k,) array of bool
+        Which of them are there only while the load seems to change.
     """
 
     expected: FloatArray
@@ -86,6 +89,7 @@ class Bank:
     path_parts: FloatArray
     first: FloatArray
     pouring: FloatArray
+    doubted: BoolArray
 
     @cached_property
     def walks(self) -> FloatArray:
@@ -99,7 +103,8 @@ class Bank:
         """
         one = slice(member, member + 1)
         parts = np.maximum(self.parts(weight)[one], ALLOWED)
-        return Bank(self.expected, self.times[one], parts, self.first[one], np.zeros(1))
+        none = np.zeros(1)
+        return Bank(self.expected, self.times[one], parts, self.first[one], none, none > 0.0)
 
     def wary(self, scores: FloatArray) -> int:
         """Return the likeliest member, or if its path errors are below `ALLOWED`, the next above.
@@ -131,17 +136,20 @@ class Bank:
         return np.where(given, self.path_parts, likely)
 
     def doubting(self, load: bool) -> Bank:
-        """Return the bank in which the load walks with every fast offset too, or with none.
+        """Return the bank in which the load walks with every fast offset too, or as at first.
 
         With gravity in one direction, both look alike.
         """
-        pouring = np.where(self.faster(), POURED * load, self.pouring)
-        same = np.array_equal(pouring, self.pouring)
-        return self if same else replace(self, pouring=pouring)
+        always = (self.pouring > 0.0) & ~self.doubted
+        doubted = self.faster() & ~always & load
+        if np.array_equal(doubted, self.doubted):
+            return self
+        pouring = np.where(always | doubted, POURED, 0.0)
+        return replace(self, pouring=pouring, doubted=doubted)
 
-    def faster(self, than: float = 1.0) -> BoolArray:
-        """Return which walks are faster than a multiple of the expected one, (k,)."""
-        return np.asarray((self.times > than).any(axis=1))
+    def faster(self) -> BoolArray:
+        """Return which walks are faster than the expected one, (k,)."""
+        return np.asarray((self.times > 1.0).any(axis=1))
 
     @property
     def alone(self) -> BoolArray:
@@ -166,9 +174,12 @@ def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
     used = (~faster | expected.any()) & (path | faster | (parts == 1.0))
     times, parts, first, pouring = times[used], parts[used], first[used], np.zeros(used.sum())
     if not lasting:
-        times, parts = np.vstack([times, WHOLE[:1]]), np.append(parts, np.nan)
-        first, pouring = np.append(first, POURED_FIRST), np.append(pouring, POURED)
-    return Bank(np.repeat(expected, 3), times, parts, np.log(first), pouring)
+        more = 2 if expected.any() else 1
+        times, parts = np.vstack([times, WHOLE[[0, 2][:more]]]), np.append(parts, [np.nan] * more)
+        first = np.append(first, POURED_FIRST[:more])
+        pouring = np.append(pouring, [POURED] * more)
+    none = np.zeros(len(first), dtype=bool)
+    return Bank(np.repeat(expected, 3), times, parts, np.log(first), pouring, none)
 
 
 def weights(scores: FloatArray, first: FloatArray) -> FloatArray:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
@@ -70,12 +69,12 @@ class SlowChange:
         event, and the load is identified anew: a gain of 0.5 % is one of the present mass.
         """
         stamp, bank = block.stamp, belief.model.bank
-        walks, slowly = bank.pouring > 0.0, bool(self.words(stamp))
         if self._facing is None or angle_between(self._facing, block.direction) > TURNED:
             self._facing, self._turned = block.direction, stamp
-        if stamp - self._turned < CONSTANT_NS or not slowly:
+        walks = bank.pouring > 0.0
+        if stamp - self._turned < CONSTANT_NS:
             # A sensor that turns tells a load from an offset that drifts.
-            walks &= ~bank.faster()
+            walks &= ~bank.doubted
         if belief.weight @ walks <= LEADS:
             self._leads_since = stamp
         elif block.rest:
@@ -87,9 +86,7 @@ class SlowChange:
             self._filled_since = stamp
         elif stamp - self._filled_since >= LASTS_NS:
             self._changing(self._filled_since, stamp)
-        # No sensor drifts as fast as that for long.
-        fast = bool(belief.weight @ bank.faster(drift.SLOW) > LEADS)
-        bank = bank.doubting(fast or bool(self.words(stamp)))
+        bank = bank.doubting(bool(self.words(stamp)))
         if bank is not belief.model.bank:
             belief = replace(belief, model=replace(belief.model, bank=bank))
         at = float(belief.body[0])

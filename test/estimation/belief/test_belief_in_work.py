@@ -312,7 +312,7 @@ def test_drift_is_said_with_what_it_amounts_to() -> None:
 
 def test_other_walks_are_tried_with_the_path_errors_that_are_likeliest() -> None:
     tried = bank(np.array([3e-4, 1e-5]), path=True)
-    weight = np.array([0.1, 0.2, 0.0, 0.0, 0.7, 0.0, 0.0])
+    weight = np.array([0.1, 0.2, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0])
     parts = tried.parts(weight)
     np.testing.assert_array_equal(parts[tried.faster() | (tried.pouring > 0.0)], parts[4])
     # Where nothing drifts, a load may change slowly all the same.

@@ -39,6 +39,14 @@ def test_a_load_that_is_poured_out_with_the_tool_down_is_no_drift() -> None:
     assert np.abs(found.mass).max() < 4.0
 
 
+def test_a_load_that_a_scara_pours_out_is_no_drift() -> None:
+    """The fastest walk of the offset explains it until gravity has turned far: 6.7 std off."""
+    change, motion = slow.SLOW['pouring, SCARA']
+    found = slow.run(replace(change, seconds=32.0), motion, 1)
+    assert found.mass.size > 15
+    assert np.abs(found.mass).max() < 4.0
+
+
 @pytest.mark.parametrize('seed', [0, 2])
 def test_a_load_that_is_poured_out_at_rest_is_not_claimed(seed: int) -> None:
     """It had been drift of the offset, and the mass claimed all the time: 31 std off."""
