@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
+from load_identification.estimation.changes.hypotheses import MARGIN as NAMED
 from load_identification.estimation.changes.hypotheses import Hypothesis
-from load_identification.estimation.changes.recovery import MARGIN as NAMED
 from load_identification.report.recorder import LEVELS, Recorder
 from load_identification.report.style import (
     BLACK,

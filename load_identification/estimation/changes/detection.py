@@ -21,8 +21,11 @@ from load_identification.estimation.changes.hypotheses import (
     AS_BEFORE,
     AS_WELL,
     EVENTS,
+    EXCLUDED,
     HARDLY,
+    MARGIN,
     OLD,
+    PLAUSIBLE,
     SLIPPED,
     UNCHANGED,
     UNSEEN,
@@ -37,7 +40,7 @@ from load_identification.estimation.changes.hypotheses import (
     still_possible,
 )
 from load_identification.estimation.changes.noisier import Noisier
-from load_identification.estimation.changes.recovery import ENOUGH, MARGIN, PLAUSIBLE, Recovery
+from load_identification.estimation.changes.recovery import ENOUGH, Recovery, another_load
 from load_identification.estimation.changes.slow_change import SlowChange, constant
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.events import EventKind, EventQueue
@@ -50,9 +53,6 @@ closes or a driver zeroes slowly, they belong neither to the old state nor to th
 
 FEWEST = 3
 """Least number of blocks that a hypothesis must explain to be named."""
-
-EXCLUDED = 1e-6
-"""p-value of the misfit below which a hypothesis is excluded [-]."""
 
 AGREED = 2
 """Number of consecutive blocks that must name the same hypothesis."""
@@ -188,7 +188,7 @@ class ChangeDetection:
         return before
 
     def _restart(self, stamp: int) -> None:
-        self._candidates, self._since = {}, stamp
+        self._candidates, self._first, self._since = {}, dict[Hypothesis, float](), stamp
         self._steady, self._moved, self._turned, self._blocks, self._rows = 0.0, 0.0, 0.0, 0, 0
         self._facing: FloatArray | None = None
         self._leader: tuple[Hypothesis | None, int] = (None, 0)
@@ -205,7 +205,7 @@ class ChangeDetection:
             self._near.append(block)
         same = self._recovery.update(self.before, block)
         over = self.distinguished and self.state is State.CONTACT
-        if same is not None and over:
+        if same is not None and over and not another_load(self._misfit, self._first):
             return self._settle(Hypothesis.SAME, same)
         noisy = self._noisier.update(self.before, block) if self.distinguished else None
         if noisy is not None:
@@ -223,6 +223,7 @@ class ChangeDetection:
         else:
             self._candidates = hypotheses(self.before, self._earlier, block)
         self._candidates = {h: c.with_block(block) for h, c in self._candidates.items()}
+        self._first = self._first or self._misfit
         if self._facing is None:
             self._facing = block.direction
         self._turned = max(self._turned, angle_between(self._facing, block.direction))

@@ -40,6 +40,15 @@ KNOWN_MASS = 0.02
 """Largest relative standard deviation of the mass, before and after, with which a slip can be
 distinguished from another load [-]."""
 
+EXCLUDED = 1e-6
+"""p-value of the misfit below which a hypothesis is excluded [-]."""
+
+PLAUSIBLE = 1e-3
+"""p-value of the misfit above which a hypothesis is plausible [-]."""
+
+MARGIN = 25.0
+"""Least chi-square by which every other hypothesis must fit worse [-]."""
+
 AS_WELL = 4.0
 """Chi-square by which the simpler hypothesis may fit worse: a slip than another load, no change
 than a little one [-]."""

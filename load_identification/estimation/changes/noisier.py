@@ -11,11 +11,11 @@ from scipy.special import chdtrc
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.hypotheses import (
     HARDLY,
+    PLAUSIBLE,
     Candidate,
     Hypothesis,
     hypotheses,
 )
-from load_identification.estimation.changes.recovery import PLAUSIBLE
 from load_identification.estimation.measurement import Block
 from load_identification.typing_aliases import FloatArray
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.noise_levels import NoiseLevels
-from load_identification.estimation.changes.hypotheses import Candidate, Hypothesis, hypotheses
+from load_identification.estimation.changes.hypotheses import (
+    AS_WELL,
+    MARGIN,
+    PLAUSIBLE,
+    Candidate,
+    Hypothesis,
+    hypotheses,
+)
 from load_identification.estimation.measurement import Block
-
-PLAUSIBLE = 1e-3
-"""p-value of the misfit above which a hypothesis is plausible [-]."""
-
-MARGIN = 25.0
-"""Least chi-square by which every other hypothesis must fit worse [-]."""
 
 ENOUGH = 6
 """Number of consecutive blocks that must fit: the longest window compared with the past."""
@@ -79,3 +82,16 @@ class Recovery:
         if (noise.at(block.rest) < NOISIER * earlier.noise.at(block.rest)).all():
             return None
         return self.update(earlier, block)
+
+
+def another_load(misfit: Mapping[Hypothesis, float], first: Mapping[Hypothesis, float]) -> bool:
+    """Return whether another load explains the blocks since and no change does not.
+
+    `misfit` is that to all of them, `first` that to the first one alone, which is left out: it may
+    have been the end of a push, and no load follows from it.
+    """
+    if not misfit:
+        return False
+    later = {h: misfit[h] - first[h] for h in (Hypothesis.SAME, Hypothesis.LOAD, Hypothesis.BOTH)}
+    load = later[Hypothesis.LOAD]
+    return load - later[Hypothesis.BOTH] < AS_WELL and later[Hypothesis.SAME] - load > MARGIN

@@ -18,9 +18,12 @@ from load_identification.simulation.changes.runs import DUE, FRAME, RATE, URDF, 
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 
 
-@pytest.mark.parametrize(('motion', 'seed'), [('rich', 0), ('pauses', 2)])
+@pytest.mark.parametrize(('motion', 'seed'), [('rich', 0), ('pauses', 0), ('pauses', 2)])
 def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(motion: str, seed: int) -> None:
-    """40 mm in 0.4 s, every 4 s: block by block hardly more than errors tied to the pose."""
+    """40 mm in 0.4 s, every 4 s: block by block hardly more than errors tied to the pose.
+
+    In the second run a pose that showed little had taken one for a contact that was over: 9.4 std.
+    """
     found = slow.run(slow.FINGERS, motion, seed)
     assert found.noticed.mean() >= 0.8
     assert found.claimed >= (0.75 if motion == 'rich' else 0.7)
