@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import chdtri
 
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -38,6 +39,10 @@ LEAST_ACCELERATION = 0.02
 UNUSUAL, BEYOND_NOISE = 5.0, 10.0
 """Acceleration of a joint that is no rest, in rms of those at rest before, and in standard
 deviations of the noise of its mean [-]."""
+
+BY_NOISE = 5.7e-7
+"""Share of samples at rest in which one joint is `UNUSUAL`, and in which all together are as
+seldom: gentle moves begin in several joints at once [-]."""
 
 SETTLED = 16
 """Samples at rest in a row from which accelerations at rest are learned [-]: begin and end of a
@@ -174,13 +179,15 @@ class RestDetector:
             return rested
         still = rested.copy()
         least = np.maximum(BEYOND_NOISE * np.linalg.norm(noise, axis=2), LEAST_ACCELERATION)
+        together = float(chdtri(acceleration.shape[1], BY_NOISE))
         for k, at_rest in enumerate(rested.tolist()):
             if not at_rest:
                 self._squares.clear()
                 continue
             square = acceleration[k] ** 2
             usual = square if self._usual is None else self._usual
-            still[k] = not (square > np.maximum(UNUSUAL**2 * usual, least[k] ** 2)).any()
+            unusual = square / np.maximum(usual, (least[k] / UNUSUAL) ** 2)
+            still[k] = not ((unusual > UNUSUAL**2).any() or unusual.sum() > together)
             self._squares.append(square)
             if len(self._squares) == SETTLED:
                 square = np.sort(self._squares, axis=0)[SETTLED // 2] / NORMAL_MEDIAN**2
