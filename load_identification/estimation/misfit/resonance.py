@@ -103,7 +103,8 @@ class Resonance:
         if samples.stamps[-1] > self._until:
             self._stop()
         matrix = -samples.regressor / self._noise[:, None]
-        left = least_squares(matrix, samples.wrench / self._noise)
+        wrench = samples.wrench / self._noise
+        left = without_delay(least_squares(matrix, wrench), wrench, samples.stamps / NS)
         found = line(left, float(np.median(np.diff(samples.stamps))) / NS)
         least = STRONG_LOW if found is not None and found[0] < LOW else STRONG
         if found is not None and np.linalg.norm(found[1]) > least:
@@ -118,6 +119,16 @@ class Resonance:
         self._until = stamp + round(REMEMBERED * NS)
         self._frequency, self._rms = frequency, rms
         self.words = words.rings(frequency, rms * self._noise[::3])
+
+
+def without_delay(left: FloatArray, wrench: FloatArray, times: FloatArray) -> FloatArray:
+    """Return residuals of a wrench, both (n, 6), without what a constant delay of it explains.
+
+    In work of a rhythm that has lines of its own. `times` (n,) are increasing [s].
+    """
+    slope = np.gradient(wrench - left, times, axis=0)
+    squared = float(np.sum(slope**2))
+    return left - slope * (float(np.sum(left * slope)) / squared if squared else 0.0)
 
 
 def line(left: FloatArray, step: float) -> tuple[float, FloatArray, float] | None:
