@@ -38,6 +38,10 @@ CORRELATION_FLOOR = 1e-14
 """Least eigenvalue of a correlation matrix. Rounding errors are smaller; priors a billion times
 wider than the information of the data beside them are larger."""
 
+UNKNOWN = 10.0
+"""Standard deviation beyond which a parameter is unknown, however large it is [kg, kg m, kg m²]:
+that of a prior, a billion times wider than those beside it, leaves no digits for them."""
+
 TOLERANCE = 1e-9
 """Violation allowed to a consistent body as rounding error, as in `InertialParameters`."""
 
@@ -163,7 +167,7 @@ def nearest_consistent(
         return failed
     try:
         with np.errstate(all='ignore'):
-            search = _Search(parameters, covariance, bounding_ellipsoid)
+            search = _Search(parameters, _without_unknown(covariance), bounding_ellipsoid)
             for iteration in range(ITERATIONS):
                 if search.is_done():
                     found = search.parameters()
@@ -174,6 +178,12 @@ def nearest_consistent(
     except (np.linalg.LinAlgError, ParameterError):
         return failed
     return ConsistentEstimate(parameters, np.nan, False, ITERATIONS)
+
+
+def _without_unknown(covariance: FloatArray) -> FloatArray:
+    """Return the covariance with standard deviations of at most `UNKNOWN`, correlations kept."""
+    factor = np.minimum(1.0, UNKNOWN / np.sqrt(np.diag(covariance)))
+    return np.asarray(covariance * np.outer(factor, factor))
 
 
 class _Search:
