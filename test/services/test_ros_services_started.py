@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,7 +120,7 @@ def test_a_catalogue_that_cannot_be_used_ends_the_node(group: Group, tmp_path: P
 def test_three_processes_and_the_other_sign_do_the_same() -> None:
     with Group() as group:
         prepared(group)
-        pipeline, _ = started(
+        pipeline, processes = started(
             group, 'fusion', 'filter', 'estimator', parameters={'wrench_convention': 'on_load'}
         )
         arm = Arm(group, sign=-1.0)
@@ -139,3 +140,8 @@ def test_three_processes_and_the_other_sign_do_the_same() -> None:
         arm.rest(0.3)
         says = arm.call('check_mass').says
         assert abs(says['mass'] - PAYLOAD.mass) < 4.0 * says['mass_std']
+        stream = arm.in_motion()
+        arm.play(stream, 1.0)
+        assert re.match(r'moving: joint', arm.call('calibrate_offset', stream).reason)
+        assert all(process.alive for process in processes)
+        assert pipeline.statuses

@@ -39,13 +39,18 @@ def test_three_processes_hand_it_over_too(ur_type: Any) -> None:
     with Group() as group:
         prepared(group)
         group.describe(described('tool0'))
-        started(group, 'fusion', 'filter', 'estimator', parameters={'payload_driver': 'ur'})
+        pipeline, _ = started(
+            group, 'fusion', 'filter', 'estimator', parameters={'payload_driver': 'ur'}
+        )
         arm = DriverArm(group, ur_type, UR_SERVICE)
         arm.ready()
         loaded(arm)
         answer = arm.call('apply_payload')
         assert answer.success, answer.says
         tells(arm.told[-1], AT_FLANGE)
+        arm.run()
+        right(pipeline)
+        assert pipeline.status['event'].startswith('driver_payload_changed')
 
 
 def test_without_the_flange_it_says_so(ur_type: Any) -> None:
