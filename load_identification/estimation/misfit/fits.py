@@ -274,7 +274,7 @@ def least_squares(
     return np.asarray(rows[..., -1] - rows[..., :-1] @ payload)
 
 
-def without_drift(values: FloatArray, way: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return blocks (N, ...) without the part proportional to a way (N,), and that part (...)."""
-    grown = np.tensordot(way, values, 1) / max(float(way @ way), 1e-12)
-    return np.asarray(values - np.multiply.outer(way, grown)), np.asarray(grown)
+def without_component(values: FloatArray, along: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return values (N, ...) without what is proportional to others (N,), and the factor (...)."""
+    factor = np.tensordot(along, values, 1) / max(float(along @ along), 1e-12)
+    return np.asarray(values - np.multiply.outer(along, factor)), np.asarray(factor)

@@ -8,7 +8,7 @@ import numpy as np
 
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import complete
-from load_identification.estimation.misfit.fits import least_squares
+from load_identification.estimation.misfit.fits import least_squares, without_component
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.interface.messages import NS
 from load_identification.typing_aliases import FloatArray
@@ -127,8 +127,7 @@ def without_delay(left: FloatArray, wrench: FloatArray, times: FloatArray) -> Fl
     In work of a rhythm that has lines of its own. `times` (n,) are increasing [s].
     """
     slope = np.gradient(wrench - left, times, axis=0)
-    squared = float(np.sum(slope**2))
-    return left - slope * (float(np.sum(left * slope)) / squared if squared else 0.0)
+    return without_component(left.ravel(), slope.ravel())[0].reshape(left.shape)
 
 
 def line(left: FloatArray, step: float) -> tuple[float, FloatArray, float] | None:

@@ -22,7 +22,7 @@ from load_identification.estimation.misfit.fits import (
     best_rotation,
     least_squares,
     problem,
-    without_drift,
+    without_component,
 )
 from load_identification.interface.batches import CHANNELS
 from load_identification.model.regressor import wrench_regressor
@@ -278,8 +278,8 @@ def _drifting(task: Problem, time: FloatArray) -> Trial:
     """Test an offset that drifts linearly; `time` (N,) of the blocks [s]."""
     span = float(np.ptp(time))
     way = (time - time.mean()) / max(span, 1e-9)
-    matrix, of_matrix = without_drift(task.matrix, way)
-    wrench, of_wrench = without_drift(task.wrench, way)
+    matrix, of_matrix = without_component(task.matrix, way)
+    wrench, of_wrench = without_component(task.wrench, way)
 
     def say(_: float) -> str:
         flat = matrix.reshape(-1, PARAMETERS)
