@@ -77,6 +77,9 @@ REVERSED = (
 TURN = 'turn the sensor against gravity'
 """The motion that determines the mass."""
 
+TURN_OR_MOVE = f'{TURN}, or if no joint does, move fast'
+"""The same, where it is not known whether the arm can."""
+
 FASTER = 'move faster, no joint turns the sensor against gravity'
 """The same for an arm that keeps the sensor level, as a SCARA does."""
 

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 
 from load_identification.estimation.belief.error_budget import CAUSES, Knowledge
-from load_identification.estimation.identifiability import Requirements
+from load_identification.estimation.identifiability import TURN_OR_MOVE, Requirements
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.systematic_errors import ErrorPriors
 from load_identification.model.inertial_parameters import message_jacobian, to_message_order
@@ -266,10 +266,7 @@ ORDINARY = 2.0
 """Distance up to which there is no cause for worry [-]: noise alone carries a thin body that far,
 and one of which only part of the inertia is known, most of the time."""
 
-DOUBT = (
-    'call reset, or turn the sensor against gravity, or if no joint does, move fast; is '
-    'bounding_ellipsoid right, if set?'
-)
+DOUBT = f'call reset, or {TURN_OR_MOVE}; is bounding_ellipsoid right, if set?'
 
 
 def possible(

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from load_identification.estimation.identifiability import TURN_OR_MOVE
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.names import INTERVAL
 from load_identification.signals.sensor_health import ALIVE, SATURATED, STUCK
@@ -148,10 +149,7 @@ class Conditions:
         """Refuse a service while a change of load or offset is unresolved."""
         unresolved = self.unresolved()
         if unresolved:
-            raise Refusal(
-                f'{unresolved}; turn the sensor against gravity, or if no joint does, move fast, '
-                f'then call {service}'
-            )
+            raise Refusal(f'{unresolved}; {TURN_OR_MOVE}, then call {service}')
 
     def unresolved(self) -> str:
         """Describe an unresolved change of load or offset; empty: there is none.

@@ -8,6 +8,7 @@ import numpy as np
 
 from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.belief.tool import BODY
+from load_identification.estimation.identifiability import TURN_OR_MOVE
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import FloatArray
@@ -107,7 +108,7 @@ def check_mass(
         unknown = Verdict(
             INCONCLUSIVE,
             'the offset is not known: call calibrate_offset with nothing but the tool on, '
-            'or turn the sensor against gravity, or if no joint does, move fast',
+            f'or {TURN_OR_MOVE}',
         )
         return MassCheck(unknown, None, weight)
     reference, difference = expectation.reference, None

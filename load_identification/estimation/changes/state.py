@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from load_identification.estimation.changes.hypotheses import Hypothesis
+from load_identification.estimation.identifiability import TURN_OR_MOVE
 
 WHY_CHANGED = (
-    'load or offset changed: turn the sensor against gravity, or if no joint does, move fast, to '
-    'tell which; if neither can be done, call reset if the load has changed, or with nothing but '
-    'the tool on reset and calibrate_offset if the sensor was zeroed'
+    f'load or offset changed: {TURN_OR_MOVE}, to tell which; if neither can be done, call '
+    'reset if the load has changed, or with nothing but the tool on reset and calibrate_offset if '
+    'the sensor was zeroed'
 )
 WHY_CONTACT = 'contact: an external wrench that no load and no offset explains'
 
