@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import chdtrc, chdtri
 
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -38,11 +38,8 @@ LEAST_ACCELERATION = 0.02
 
 UNUSUAL, BEYOND_NOISE = 5.0, 10.0
 """Acceleration of a joint that is no rest, in rms of those at rest before, and in standard
-deviations of the noise of its mean [-]."""
-
-BY_NOISE = 5.7e-7
-"""Share of samples at rest in which one joint is `UNUSUAL`, and in which all together are as
-seldom: gentle moves begin in several joints at once [-]."""
+deviations of the noise of its mean [-]. All joints together may be as seldom so as one of them:
+gentle moves begin in several at once."""
 
 SETTLED = 16
 """Samples at rest in a row from which accelerations at rest are learned [-]: begin and end of a
@@ -179,7 +176,7 @@ class RestDetector:
             return rested
         still = rested.copy()
         least = np.maximum(BEYOND_NOISE * np.linalg.norm(noise, axis=2), LEAST_ACCELERATION)
-        together = float(chdtri(acceleration.shape[1], BY_NOISE))
+        together = float(chdtri(acceleration.shape[1], chdtrc(1, UNUSUAL**2)))
         for k, at_rest in enumerate(rested.tolist()):
             if not at_rest:
                 self._squares.clear()
