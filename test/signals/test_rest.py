@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.signals.rest import RestDetector
@@ -15,7 +16,7 @@ from load_identification.simulation.cells import Conditions, filtered, record, s
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import aluminium_block
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 RATE = 1000.0
 T = np.arange(4000) / RATE
@@ -71,6 +72,28 @@ def test_a_turning_point_is_no_rest() -> None:
     assert not turning[np.abs(T - 2.0) < 0.05].any()
 
 
+def through_filter(stamps: IntArray, position: FloatArray, velocity: FloatArray) -> FilteredBatch:
+    """Return the filter's output for joint states of a PUMA, and a constant wrench."""
+    mount = MOUNTS['puma']
+    joints = JointBatch(mount.robot().joints, stamps, position, velocity)
+    wrenches = WrenchBatch(mount.sensor_frame, stamps, np.ones((len(stamps), 6)))
+    return filtered(mount, joints, wrenches, Parameters())[0]
+
+
+def unknown(position: FloatArray) -> FloatArray:
+    """Return velocities that are not published."""
+    return np.full_like(position, np.nan)
+
+
+def acceleration_errors(
+    out: FilteredBatch, stamps: IntArray, joints: Sequence[FloatArray]
+) -> FloatArray:
+    """Return the error of the linear acceleration (n,), given the true motion [m/s²]."""
+    place = np.searchsorted(stamps, out.stamps)
+    true = MOUNTS['puma'].robot().motion(*(values[place] for values in joints))
+    return np.asarray(np.linalg.norm(out.linear_acceleration - true.linear_acceleration, axis=1))
+
+
 @pytest.mark.parametrize('arm', ['puma', 'seven_joints'])
 def test_the_acceleration_of_a_move_that_has_hardly_begun_is_not_called_rest(arm: str) -> None:
     """It was taken for zero, up to 0.2 m/s², until a joint had moved by a milliradian."""
@@ -89,7 +112,6 @@ def test_the_acceleration_of_a_move_that_has_hardly_begun_is_not_called_rest(arm
 
 def test_short_pauses_do_not_make_begins_of_moves_usual() -> None:
     """They took as many samples as the rest did, and 0.3 m/s² were called rest after a minute."""
-    mount = MOUNTS['puma']
     home, there = np.deg2rad([[0, -90, 90, 0, 30, 0], [4, -86, 92, 3, 34, -5]]).astype(float)
     moves = [
         Move(*((a, b) if k % 2 else (a, a)), 0.9 if k % 2 else 0.3)
@@ -97,14 +119,9 @@ def test_short_pauses_do_not_make_begins_of_moves_usual() -> None:
     ]
     path = JointPath(tuple(moves))
     stamps = np.arange(0, round(path.duration * 1e9), 4_000_000)
-    position, velocity, acceleration = path.sample(stamps * 1e-9)
-    unknown = np.full_like(position, np.nan)
-    joints = JointBatch(mount.robot().joints, stamps, position, unknown)
-    wrenches = WrenchBatch(mount.sensor_frame, stamps, np.ones((len(stamps), 6)))
-    out, _ = filtered(mount, joints, wrenches, Parameters())
-    place = np.searchsorted(stamps, out.stamps)
-    true = mount.robot().motion(position[place], velocity[place], acceleration[place])
-    off = np.linalg.norm(out.linear_acceleration - true.linear_acceleration, axis=1)
+    joints = path.sample(stamps * 1e-9)
+    out = through_filter(stamps, joints[0], unknown(joints[0]))
+    off = acceleration_errors(out, stamps, joints)
     assert out.rest.mean() > 0.05
     assert off[out.rest].max() < 0.04
 
@@ -114,22 +131,17 @@ def test_gentle_moves_of_all_joints_together_are_seen_in_noise() -> None:
 
     In the first block after a pick that made centres of mass 13 standard deviations wrong.
     """
-    mount = MOUNTS['puma']
     home = np.deg2rad([0.0, -90.0, 90.0, 0.0, 30.0, 0.0])
     there = home + np.array([0.15, 0.15, -0.15, 0.15, 0.15, -0.15])
     ways = [(home, home), (home, there), (there, there), (there, home)] * 8
     path = JointPath(tuple(Move(a, b, 1.0 if a is b else 1.5) for a, b in ways))
     stamps = np.arange(0, round(path.duration * 1e9), 8_000_000)
-    position, velocity, acceleration = path.sample(stamps * 1e-9)
+    joints = path.sample(stamps * 1e-9)
     rng = np.random.default_rng(0)
-    read = position + 1e-5 * rng.standard_normal(position.shape)
-    speed = velocity + 1e-3 * rng.standard_normal(position.shape)
-    joints = JointBatch(mount.robot().joints, stamps, read, speed)
-    wrenches = WrenchBatch(mount.sensor_frame, stamps, np.ones((len(stamps), 6)))
-    out, _ = filtered(mount, joints, wrenches, Parameters())
-    place = np.searchsorted(stamps, out.stamps)
-    true = mount.robot().motion(position[place], velocity[place], acceleration[place])
-    off = np.linalg.norm(out.linear_acceleration - true.linear_acceleration, axis=1)
+    read = joints[0] + 1e-5 * rng.standard_normal(joints[0].shape)
+    speed = joints[1] + 1e-3 * rng.standard_normal(joints[1].shape)
+    out = through_filter(stamps, read, speed)
+    off = acceleration_errors(out, stamps, joints)
     assert out.rest.mean() > 0.3
     assert off[out.rest].max() < 0.04
 
@@ -142,21 +154,16 @@ def test_gentle_moves_of_all_joints_together_are_seen_in_noise() -> None:
 def test_an_arm_rests_whatever_its_encoders_and_servos_do_about_its_place(
     rate: int, size: float, frequency: float, noise: float
 ) -> None:
-    mount = MOUNTS['puma']
     stamps = np.arange(0, 10_000_000_000, 1_000_000_000 // rate)
     phase = 2.0 * np.pi * frequency * stamps[:, None] * 1e-9 + np.arange(6.0)
     position = np.deg2rad([0.0, -90.0, 90.0, 0.0, 30.0, 0.0]) + size * np.sin(phase)
     position += noise * np.random.default_rng(0).standard_normal(position.shape)
-    unknown = np.full_like(position, np.nan)
-    joints = JointBatch(mount.robot().joints, stamps, position, unknown)
-    wrenches = WrenchBatch(mount.sensor_frame, stamps, np.ones((len(stamps), 6)))
-    out, _ = filtered(mount, joints, wrenches, Parameters())
+    out = through_filter(stamps, position, unknown(position))
     assert out.rest[50:].mean() > 0.98
 
 
 @pytest.mark.parametrize('pause', [0.15, 0.25])
 def test_servos_that_hunt_rest_in_short_pauses_too(pause: float) -> None:
-    mount = MOUNTS['puma']
     home, there = np.deg2rad([[0, -90, 90, 0, 30, 0], [4, -86, 92, 3, 34, -5]]).astype(float)
     ways = [(home, home), (home, there), (there, there), (there, home)] * 12
     path = JointPath(tuple(Move(a, b, pause if a is b else 0.9) for a, b in ways))
@@ -164,8 +171,6 @@ def test_servos_that_hunt_rest_in_short_pauses_too(pause: float) -> None:
     position, velocity, _ = path.sample(stamps * 1e-9)
     phase = 2.0 * np.pi * 6.0 * stamps[:, None] * 1e-9 + np.arange(6.0)
     hunting = position + 2e-5 * np.sin(phase)
-    joints = JointBatch(mount.robot().joints, stamps, hunting, np.full_like(position, np.nan))
-    wrenches = WrenchBatch(mount.sensor_frame, stamps, np.ones((len(stamps), 6)))
-    out, _ = filtered(mount, joints, wrenches, Parameters())
+    out = through_filter(stamps, hunting, unknown(position))
     standing = ~velocity[np.searchsorted(stamps, out.stamps)].any(axis=1)
     assert out.rest[standing].mean() > 0.8
