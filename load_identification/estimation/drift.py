@@ -174,10 +174,10 @@ def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
     used = (~faster | expected.any()) & (path | faster | (parts == 1.0))
     times, parts, first, pouring = times[used], parts[used], first[used], np.zeros(used.sum())
     if not lasting:
-        more = 2 if expected.any() else 1
-        times, parts = np.vstack([times, WHOLE[[0, 2][:more]]]), np.append(parts, [np.nan] * more)
-        first = np.append(first, POURED_FIRST[:more])
-        pouring = np.append(pouring, [POURED] * more)
+        own = WHOLE[[0, 2]] if expected.any() else WHOLE[:1]
+        times, parts = np.vstack([times, own]), np.append(parts, [np.nan] * len(own))
+        first = np.append(first, POURED_FIRST[: len(own)])
+        pouring = np.append(pouring, [POURED] * len(own))
     none = np.zeros(len(first), dtype=bool)
     return Bank(np.repeat(expected, 3), times, parts, np.log(first), pouring, none)
 
