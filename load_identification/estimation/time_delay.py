@@ -318,7 +318,7 @@ def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:
     if estimate.beyond:
         return (
             f'wrench is more than {size:.0f} ms {sense} than the joint stamps: '
-            'stale data under fresh stamps?'
+            'stale data under fresh stamps, or a load that swings?'
         )
     if not estimate.known or size - error <= 1e3 * WORTH_A_WORD:
         return ''

@@ -221,10 +221,10 @@ def accelerates(centre: FloatArray) -> str:
     said = ', '.join(f'{1e3 * x:.0f}' for x in centre)
     return (
         f'the forces act at [{said}] mm in the sensor frame, as those of a load do, and do not '
-        'follow the motion: something touched the load, or the sensor accelerates, or gravity '
-        'points, otherwise than described. Is the base at rest, are all joints and their lengths '
-        'in the robot description, does the driver leave the weight in the wrench, and is '
-        'filtered/accel.linear p̈ − g?'
+        'follow the motion: something touched the load, or the load swings, as a bag or a liquid '
+        'does, or the sensor accelerates, or gravity points, otherwise than described. Is the '
+        'base at rest, are all joints and their lengths in the robot description, does the '
+        'driver leave the weight in the wrench, and is filtered/accel.linear p̈ − g?'
     )
 
 

@@ -269,7 +269,7 @@ def test_a_base_that_moves_is_asked_about() -> None:
     )
     assert not estimate.identified.any()
     said = '; '.join(estimate.reasons)
-    assert 'do not follow the motion: something touched the load, or the sensor acc' in said
+    assert 'do not follow the motion: something touched the load, or the load swings' in said
     assert 'if something touched the load, at the beginning perhaps, begin anew with reset' in said
     text = said.partition('the forces act at [')[2].partition(']')[0]
     true = drawn_load(np.random.default_rng([1, 1]), 1.5).center_of_mass
