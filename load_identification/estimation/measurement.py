@@ -27,7 +27,6 @@ UNIT = np.eye(6)
 BY_ACCELERATION = wrench_regressor(UNIT[:, :3], np.zeros((6, 3)), UNIT[:, 3:]).reshape(6, -1)
 """A for linear and angular accelerations of 1 m/s² and 1 rad/s², one by one, (6, 60)."""
 
-
 UNSEEN = 1.0
 """Time between the ends of two blocks from which the arm may have been anywhere [s]."""
 
@@ -54,6 +53,8 @@ class Block:
     slope : (6, 10) array
         Mean time derivative of `matrix` over the samples [1/s]. That of a line through them would
         be 13 % off in brisk moves, and what a delay of some ms shows with it.
+    bend : (6, 10) array
+        Mean of its second time derivative [1/s²].
     wrench : (6,) array
         Mean wrench [N, N m]; 0 for a channel without a sample.
     weight : (6,) array
@@ -88,6 +89,7 @@ class Block:
     rest: bool
     matrix: FloatArray
     slope: FloatArray
+    bend: FloatArray
     wrench: FloatArray
     weight: FloatArray
     count: FloatArray
@@ -156,7 +158,7 @@ def make_block(
     taken : (6,) array, optional
         Mean subtracted from the batch, see `without_friction`; it is added to the block.
     beside : sequence of FilteredBatch
-        The samples just before and after, one each, as far as there are any: for `slope`.
+        The samples just before and after, one each, as far as there are any: for the derivatives.
     """
     matrix = -batch.regressor
     used = np.isfinite(batch.wrench)
@@ -165,8 +167,7 @@ def make_block(
     if robust is not None:
         weight = weight * robust
     total = weight.sum(axis=0)
-    live = total > 0.0
-    safe = np.where(live, total, 1.0)
+    safe = np.where(live := total > 0.0, total, 1.0)
     mean = np.einsum('nc,ncp->cp', weight, matrix) / safe[:, None]
     if not live.all():
         mean[~live] = matrix[:, ~live].mean(axis=0)
@@ -184,13 +185,15 @@ def make_block(
     still = bool(batch.rest.all())
     turning = float(np.linalg.norm(batch.angular_velocity.mean(axis=0)))
     direction = _direction(batch)
+    slope, bend = _derivatives(batch, matrix, beside)
     return Block(
         stamp=int(batch.stamps[-1]),
         elapsed=elapsed,
         angle=0.0 if still else turning * elapsed,
         rest=still,
         matrix=mean,
-        slope=_mean_slope(batch, matrix, beside),
+        slope=slope,
+        bend=bend,
         wrench=value + taken,
         weight=total,
         count=count,
@@ -207,24 +210,29 @@ def make_block(
     )
 
 
-def _mean_slope(
+def _derivatives(
     batch: FilteredBatch, matrix: FloatArray, beside: Sequence[FilteredBatch]
-) -> FloatArray:
-    """Return the mean time derivative (6, 10) of matrices (n, 6, 10).
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean first and second time derivatives (6, 10) of matrices (n, 6, 10).
 
     From the middle of the first sample and that before it to the middle of the last and that
     after: so much central differences at all samples add up to, however these are spaced.
     """
-    ends = []
-    for place, way in ((0, -1), (-1, 1)):
-        stamp, end = float(batch.stamps[place] - batch.stamps[0]), matrix[place]
-        for other in beside:
-            away = way * int(other.stamps[0] - batch.stamps[place])
-            if 0 < away < BESIDE_NS:
-                stamp, end = stamp + 0.5 * way * away, 0.5 * (end - other.regressor[0])
-        ends.append((stamp, end))
-    span = 1e-9 * (ends[1][0] - ends[0][0])
-    return (ends[1][1] - ends[0][1]) / span if span > 0.0 else np.zeros(matrix.shape[1:])
+    first, last = batch.stamps[[0, -1]].tolist()
+    before = [other for other in beside if 0 < first - other.stamps[0] < BESIDE_NS]
+    after = [other for other in beside if 0 < other.stamps[0] - last < BESIDE_NS]
+    run, zero = [*before, batch, *after], np.zeros(matrix.shape[1:])
+    if len(batch.stamps) + len(run) < 3:
+        return zero, zero
+    times = 1e-9 * (np.concatenate([each.stamps for each in run]) - first)
+    every = np.concatenate([matrix if each is batch else -each.regressor for each in run])
+    # Values and rates half-way between the first two, and the last two.
+    middle, value = (0.5 * (x[[0, -2]] + x[[1, -1]]) for x in (times, every))
+    rate = (every[[1, -1]] - every[[0, -2]]) / (times[[1, -1]] - times[[0, -2]])[:, None, None]
+    begin = (middle[0], value[0]) if before else (times[0], every[0])
+    end = (middle[1], value[1]) if after else (times[-1], every[-1])
+    slope, span = (end[1] - begin[1]) / (end[0] - begin[0]), middle[1] - middle[0]
+    return slope, (rate[1] - rate[0]) / span if span > 0.0 else zero
 
 
 def _by_joint(batch: FilteredBatch) -> FloatArray:
@@ -325,6 +333,7 @@ def merged(first: Block, second: Block) -> Block:
         rest=first.rest and second.rest,
         matrix=a * first.matrix + b * second.matrix,
         slope=a * first.slope + b * second.slope,
+        bend=a * first.bend + b * second.bend,
         wrench=a[:, 0] * first.wrench + b[:, 0] * second.wrench,
         weight=weight,
         count=first.count + second.count,
@@ -339,9 +348,3 @@ def merged(first: Block, second: Block) -> Block:
         blur=np.sqrt(a**2 + b**2) * (first.blur + second.blur) / 2.0,
         root=root,
     )
-
-
-def unlikeness(first: Block, second: Block) -> float:
-    """Return how much two blocks differ in their regressors of the load [m/s²]."""
-    away = np.abs(first.matrix - second.matrix)
-    return float(away[:3, :4].sum() + away[3:, 4:].sum())

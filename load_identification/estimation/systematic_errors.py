@@ -43,6 +43,8 @@ class ErrorPriors:
         Zero error of each joint [rad].
     delay : float
         Delay of the wrench relative to the motion [s].
+    compliance : float
+        1 / ω² of what resonates at ω behind the encoders: joints, mounting, load [s²].
     joint_friction : float
         Friction of the last joint that acts on the sensor, about the joint's axis [N m].
     field_force, field_torque : float
@@ -57,6 +59,7 @@ class ErrorPriors:
     base_tilt: float = float(np.deg2rad(0.2))
     joint_zero: float = float(np.deg2rad(0.1))
     delay: float = 0.002
+    compliance: float = 1.8e-4
     joint_friction: float = 0.05
     field_force: float = 0.1
     field_torque: float = 0.004
@@ -78,7 +81,7 @@ OF_AN_ARM = ('drive_gain', 'arm')
 
 CLASSES = (
     *('gain_common', 'gain', 'cross_talk', 'mounting', 'base_tilt', 'joint_zero', 'delay'),
-    'joint_friction',
+    *('compliance', 'joint_friction'),
     *OF_AN_ARM,
 )
 """Classes of errors that share a scale; gains of both kinds share one too."""
@@ -132,7 +135,7 @@ class SystematicErrors:
         std |= {f'joint_zero.{k + 1}': p.joint_zero for k in range(joints)}
         self._delay = len(std)
         self._angles = slice(first, self._delay)
-        std['delay'] = p.delay
+        std |= {'delay': p.delay, 'compliance': p.compliance}
         if rubbing:
             std |= {f'joint_friction{n}': part * p.joint_friction for n, part in FRICTION.items()}
         # Errors that come with a batch are in units of their standard deviation.
@@ -147,6 +150,8 @@ class SystematicErrors:
         classes = [name.partition('.')[0] for name in self.names]
         self.friction = np.flatnonzero([c == 'joint_friction' for c in classes])
         """Indices of the errors that multiply `friction_felt`."""
+        self.compliance = np.flatnonzero([c == 'compliance' for c in classes])
+        """Index of the compliance, if it is used."""
         self.walks: BoolArray = np.array([c == 'delay' for c in classes], dtype=bool)
         """Which errors can change in time while the load is the same: clocks drift apart, (N,)."""
         self.std: FloatArray = every[self._used]
@@ -186,7 +191,7 @@ class SystematicErrors:
     def suits(self, block: Block) -> bool:
         """Whether a block is of the joints and the arm that these errors are of."""
         angles = block.gravity_by_tilt.shape[1] + len(block.by_joint)
-        beyond = len(self._used) - self._delay - 1
+        beyond = len(self._used) - self._delay - 2
         mine = self._angles.stop - self._angles.start
         return angles in (0, mine) and block.sensitivity.shape[1] == beyond
 
@@ -196,12 +201,13 @@ class SystematicErrors:
             return np.zeros((6, 0))
         wrench = block.matrix @ body
         whole = np.zeros((6, len(self._used)))
-        beyond, tilts = self._delay + 1, block.gravity_by_tilt.shape[1]
+        beyond, tilts = self._delay + 2, block.gravity_by_tilt.shape[1]
         if tilts or len(block.by_joint):
             # The load exerts m g and mc x g.
             by_tilt = body[0] * block.gravity_by_tilt, SKEW @ body[1:4] @ block.gravity_by_tilt
             whole[:, self._angles] = np.hstack([np.vstack(by_tilt), (block.by_joint @ body).T])
         whole[:, self._delay] = -(block.slope @ body)
+        whole[:, self._delay + 1] = -(block.bend @ body)
         whole[:, beyond:] = block.sensitivity
         whole[:, beyond : beyond + len(block.by_gain)] += (block.by_gain @ wrench).T
         return np.asarray(whole[:, self._used] + self._by_wrench @ wrench)

@@ -125,6 +125,9 @@ class Parameters:
     delay_error: float = _parameter(0.002, 's', (0.0, 0.1))(
         'Std of the delay of the wrench beyond wrench_delay; 0: none'
     )
+    compliance: float = _parameter(1.8e-4, 's^2', (0.0, 0.1))(
+        'Std of 1 / (2 pi f)^2, f the lowest resonance of arm and mounting; 0: none'
+    )
     joint_friction: float = _parameter(0.05, 'N.m', (0.0, 100.0))(
         'Std of friction of the last joint that the sensor feels; 0: none'
     )

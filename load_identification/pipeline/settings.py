@@ -57,6 +57,7 @@ def error_priors(parameters: Parameters) -> ErrorPriors:
         base_tilt=parameters.base_tilt,
         joint_zero=parameters.joint_zero_error,
         delay=parameters.delay_error,
+        compliance=parameters.compliance,
         joint_friction=parameters.joint_friction,
         field_force=parameters.field_force,
         field_torque=parameters.field_torque,

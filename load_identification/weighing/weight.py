@@ -105,6 +105,7 @@ def still_block(samples: FilteredBatch, gravity: FloatArray, wrench: FloatArray)
         rest=True,
         matrix=matrix,
         slope=np.zeros_like(matrix),
+        bend=np.zeros_like(matrix),
         wrench=np.where(live, wrench, 0.0),
         weight=live.astype(float),
         direction=gravity / np.linalg.norm(gravity),

@@ -137,6 +137,12 @@ class Belief:
         """Means and covariances of the mixture of all walks."""
         return known(self)
 
+    @cached_property
+    def compliance(self) -> float:
+        """Size of the cell's compliance as far as it is known, see `ErrorPriors` [s²]."""
+        errors = self.values[self.model.errors]
+        return float(np.abs(errors[self.model.systematic.compliance]).sum())
+
     @property
     def settled(self) -> bool:
         """Whether the linearisation point is final, so that no blocks are kept."""

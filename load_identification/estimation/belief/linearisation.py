@@ -11,7 +11,7 @@ import numpy as np
 
 from load_identification.estimation.belief.noise_levels import scatter_of_any
 from load_identification.estimation.belief.prediction import derated
-from load_identification.estimation.measurement import PARAMETERS, Block, merged, unlikeness
+from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.numerics.triangle import covariance_of_last
 from load_identification.typing_aliases import FloatArray
 
@@ -95,7 +95,7 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
     again = replace(belief, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
     for kept in belief.held:
         noise = belief.noise.at(kept.rest)
-        block = derated(kept, body, noise) if own else kept
+        block = derated(kept, body, noise, belief.compliance) if own else kept
         again = again.after(block)
         rows = belief.model.weighted(belief.model.rows(block, body), block, noise)
         again = again.with_rows(rows, block, noise)
@@ -121,6 +121,12 @@ def thinned(held: tuple[Block, ...]) -> tuple[Block, ...]:
         return held
     k = int(np.argmin([unlikeness(a, b) for a, b in pairwise(held)]))
     return (*held[:k], merged(held[k], held[k + 1]), *held[k + 2 :])
+
+
+def unlikeness(first: Block, second: Block) -> float:
+    """Return how much two blocks differ in their regressors of the load [m/s²]."""
+    away = np.abs(first.matrix - second.matrix)
+    return float(away[:3, :4].sum() + away[3:, 4:].sum())
 
 
 def informed(blocks: Sequence[Block]) -> slice:

@@ -16,6 +16,10 @@ FULL_WEIGHT = 5.0
 """Deviation, in standard deviations, beyond which a sample has less weight, so that its influence
 is limited [-]."""
 
+RINGS = 2.0
+"""Std of a block's wrench by ringing, in units of that by which it shows a compliance [-]: it is
+between none and twice that, whatever the phase, and in work of a rhythm always of one phase."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -100,13 +104,15 @@ def robust_block(
     if weights is None:
         return block
     again = make_block(batch, 0, weights, taken)
-    return replace(again, elapsed=block.elapsed, angle=block.angle, slope=block.slope)
+    same = {name: getattr(block, name) for name in ('elapsed', 'angle', 'slope', 'bend')}
+    return replace(again, **same)
 
 
-def derated(block: Block, body: FloatArray, noise: FloatArray) -> Block:
+def derated(block: Block, body: FloatArray, noise: FloatArray, compliance: float) -> Block:
     """Return a block that weighs no more than the noise of its accelerations allows.
 
     Usually that is part of the noise known from residuals; in single blocks it may be far more.
+    What is compliant rings after each jerk, by as much as it gives way within a block.
 
     Parameters
     ----------
@@ -115,8 +121,11 @@ def derated(block: Block, body: FloatArray, noise: FloatArray) -> Block:
         phi.
     noise : (2,) array
         Known noise of a sample [N, N m].
+    compliance : float
+        Its size in the cell, see `ErrorPriors` [s²].
     """
     made = ((block.blur @ body) ** 2).sum(axis=0)
+    made += (RINGS * compliance * (block.bend @ body)) ** 2
     known = np.repeat(noise, 3) ** 2
     share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
     return replace(block, weight=share * block.weight)

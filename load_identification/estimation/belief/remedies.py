@@ -71,6 +71,13 @@ def _words(name: str, value: float, std: float, wrench_delay: float) -> str:
         sense = 'older' if value > 0.0 else 'younger'
         found = f'{1e3 * abs(value):.1f} ± {1e3 * half:.1f} ms {sense}'
         return f'wrench is {found} than its stamp: set wrench_delay to {wrench_delay + value:.4f}'
+    if kind == 'compliance':
+        size, frequency = f'{abs(value):.2g}', 1.0 / (2.0 * np.pi * np.sqrt(abs(value)))
+        found = f'arm, mounting or load give way as on a spring of {frequency:.1f} Hz: start and'
+        found += ' stop gently,'
+        if value < 0.0:
+            found = f'the driver smooths the wrench as a low-pass of {frequency:.1f} Hz:'
+        return f'{found} set compliance to {size}'
     if kind == 'joint_friction':
         size = f'{abs(value):.2g}'
         found = f'{size} ± {half:.2g} N·m'

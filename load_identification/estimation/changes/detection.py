@@ -170,7 +170,7 @@ class ChangeDetection:
         if found is not None:
             return self._begin(*found, block)
         self._alarm.keep(belief, block)
-        less = derated(block, belief.body, belief.noise.at(block.rest))
+        less = derated(block, belief.body, belief.noise.at(block.rest), belief.compliance)
         later = self._alarm.widened(belief).with_block(less)
         return self.slowly.update(later, block) if self._watch else later
 
@@ -197,7 +197,7 @@ class ChangeDetection:
         """Update the hypotheses by a block; return the belief before, or that of the cause."""
         self.before = before.after(block)
         # For all hypotheses alike: with its own noise any load would fit that is large enough.
-        block = derated(block, before.body, before.noise.at(block.rest))
+        block = derated(block, before.body, before.noise.at(block.rest), before.compliance)
         self._gap |= block.elapsed > GAP
         self._pending += block.elapsed
         self._steady += block.elapsed

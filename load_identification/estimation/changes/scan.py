@@ -86,7 +86,8 @@ class _Scan:
     def with_block(self, block: Block, rows: FloatArray) -> _Scan:
         """Continue the scan with a block and its `Model.rows`; it is predicted to the first."""
         one, noise = self.one, self.one.noise.at(block.rest)
-        rows = one.model.weighted(rows, derated(block, one.body, noise), noise)
+        less = derated(block, one.body, noise, one.compliance)
+        rows = one.model.weighted(rows, less, noise)
         pair = [self.same, self.other]
         if self.blocks:
             keep, variances = one.model.moved(block.elapsed, block.angle, one.scales, one.weight)

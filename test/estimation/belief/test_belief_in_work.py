@@ -105,7 +105,7 @@ def test_the_first_claims_hold_where_noise_is_many_times_what_is_expected(kind: 
     """Stamps that are 1.5 ms off, two samples a second that are 30 N off: 10 std in one second."""
     size = {'jitter': 1.5e-3, 'spikes': 2.0}[kind]
     claimed = first_claims(Conditions(**{kind: size}), (1.0, 2.0), 0)
-    assert len(claimed) > 10
+    assert len(claimed) > 7
     assert max(claimed) < 4.0
 
 

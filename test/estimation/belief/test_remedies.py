@@ -101,6 +101,21 @@ def test_the_gravity_said_is_that_turned_by_both_components(gravity: tuple[float
     assert '-0.20' not in words
 
 
+@pytest.mark.parametrize(
+    ('value', 'said'),
+    [
+        (
+            7e-4,
+            'give way as on a spring of 6.0 Hz: start and stop gently, set compliance to 0.0007',
+        ),
+        (-7e-4, 'the driver smooths the wrench as a low-pass of 6.0 Hz: set compliance to 0.0007'),
+    ],
+)
+def test_a_compliance_is_said_as_a_frequency(value: float, said: str) -> None:
+    (words,) = remedies([('compliance', value, 1e-5, 1.8e-4)], np.array(DOWN), 0.0)
+    assert said in words
+
+
 @pytest.mark.parametrize(('seed', 'size'), [(2, 0.004), (2, 0.02)])
 def test_a_delay_is_said_once_and_set_as_said_is_gone(seed: int, size: float) -> None:
     errors = replace(NO_ERRORS, lag=size)
