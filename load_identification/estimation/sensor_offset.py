@@ -13,7 +13,7 @@ from scipy.special import chdtri
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.model import Model
-from load_identification.estimation.changes.gate import NOISE_MARGIN
+from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
 from load_identification.estimation.drift import SEEN
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import harmonics

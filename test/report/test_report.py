@@ -17,8 +17,7 @@ from report_samples import OFFSET, PAYLOAD, START, STD, TRUTH, constant
 
 from load_identification.commands.identify_load import main
 from load_identification.estimation.belief.error_budget import CAUSES
-from load_identification.estimation.changes.hypotheses import Hypothesis
-from load_identification.estimation.changes.recovery import MARGIN
+from load_identification.estimation.changes.hypotheses import MARGIN, Hypothesis
 from load_identification.estimation.changes.state import State
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.interface.names import significant

@@ -31,6 +31,10 @@ SMOOTH = 1.5
 """Variance of an effectively independent sample over that of a low-passed sample [-]: 1.2 for
 white noise at 20 Hz and 50 samples a second."""
 
+NOISE_MARGIN = 1.5
+"""Factor on the noise level that change detection allows, because noise is neither normal nor
+stationary [-]."""
+
 SINGULAR = 1e-9
 """Eigenvalues of scaled products below this share of the largest count as zero [-]."""
 

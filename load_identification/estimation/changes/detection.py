@@ -15,8 +15,7 @@ from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.prediction import derated
-from load_identification.estimation.changes.alarm import Alarm
-from load_identification.estimation.changes.gate import over_gate
+from load_identification.estimation.changes.alarm import Alarm, over_gate
 from load_identification.estimation.changes.hypotheses import (
     AS_BEFORE,
     AS_WELL,
@@ -39,8 +38,7 @@ from load_identification.estimation.changes.hypotheses import (
     read_zero,
     still_possible,
 )
-from load_identification.estimation.changes.noisier import Noisier
-from load_identification.estimation.changes.recovery import ENOUGH, Recovery, another_load
+from load_identification.estimation.changes.recovery import ENOUGH, Noisier, Recovery, another_load
 from load_identification.estimation.changes.slow_change import SlowChange, constant
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.events import EventKind, EventQueue

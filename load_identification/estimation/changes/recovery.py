@@ -1,15 +1,19 @@
-"""Test whether the newest blocks fit the belief before a change again, whatever came between."""
+"""Test whether nothing has changed after all: blocks fit again, or only their noise has grown."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 
+import numpy as np
 from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.changes.hypotheses import (
     AS_WELL,
+    HARDLY,
     MARGIN,
     PLAUSIBLE,
     Candidate,
@@ -17,12 +21,29 @@ from load_identification.estimation.changes.hypotheses import (
     hypotheses,
 )
 from load_identification.estimation.measurement import Block
+from load_identification.typing_aliases import FloatArray
 
 ENOUGH = 6
 """Number of consecutive blocks that must fit: the longest window compared with the past."""
 
 NOISIER = 5.0
 """Factor of increase of the noise from which a load identified in it may be noise itself [-]."""
+
+LENGTH = 20
+"""Number of the newest blocks that are tested: in their mean a steady force of a fifth of the
+noise is seen."""
+
+EVERY = 5
+"""Number of blocks from one test to the next."""
+
+GROWN, MOST_GROWN = 3.0, 30.0
+"""Limits of the factor by which the noise of samples has grown [-]."""
+
+CORRELATED = 0.3
+"""Correlation of consecutive innovations from which they are no noise [-]: a hose pulls on."""
+
+OTHERS = (Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.PUSH)
+"""Hypotheses that must not explain the blocks better."""
 
 
 class Recovery:
@@ -95,3 +116,68 @@ def another_load(misfit: Mapping[Hypothesis, float], first: Mapping[Hypothesis, 
     later = {h: misfit[h] - first[h] for h in (Hypothesis.SAME, Hypothesis.LOAD, Hypothesis.BOTH)}
     load = later[Hypothesis.LOAD]
     return load - later[Hypothesis.BOTH] < AS_WELL and later[Hypothesis.SAME] - load > MARGIN
+
+
+class Noisier:
+    """Compare the newest blocks with the belief before the change, in noise as large as they show.
+
+    Blocks that deviate are not learned from, so growing noise, as of a spindle that has started,
+    would be a contact for as long as it lasts. How much the samples of a block scatter tells how
+    large it is, whatever the mean. Only "unchanged" may follow: vibration of a contact would make
+    any load, or offset, look likely.
+    """
+
+    def __init__(self) -> None:
+        self._newest: deque[tuple[Belief, Block]] = deque(maxlen=LENGTH)
+        self._since = 0
+
+    def update(self, before: Belief, block: Block) -> Candidate | None:
+        """Process a block; return the unchanged candidate if only the noise has grown.
+
+        Parameters
+        ----------
+        before : Belief
+            The belief before the change, predicted to the time of the block.
+        block : Block
+        """
+        self._newest.append((before, block))
+        self._since += 1
+        if self._since % EVERY or len(self._newest) < LENGTH:
+            return None
+        (begun, first), *later = self._newest
+        factor = self._factor(begun.values[begun.model.body])
+        if not factor.max() > GROWN or factor.max() > MOST_GROWN:
+            return None
+        noisy = replace(begun, noise=begun.noise.louder(factor, LENGTH))
+        found = hypotheses(noisy, None, first)
+        same, innovations = found[Hypothesis.SAME].with_block(first), []
+        for _, block in later:
+            same = same.after(block)
+            expected = same.belief.predicted(block).wrench
+            innovations.append(np.where(block.live, block.wrench - expected, 0.0))
+            same = same.with_block(block)
+        noise = np.repeat(noisy.noise.at(first.rest), 3)
+        rows = sum(int(block.live.sum()) for _, block in self._newest)
+        fits = chdtrc(rows, max(same.misfit, 0.0)) > PLAUSIBLE
+        if not (fits and correlation(np.array(innovations) / noise) < CORRELATED):
+            return None
+        blocks = [block for _, block in self._newest]
+        least = min(found[h].with_blocks(blocks).misfit for h in OTHERS)
+        return same if same.misfit - least < HARDLY else None
+
+    def _factor(self, body: FloatArray) -> FloatArray:
+        """Return by how much samples scatter more than learned, for force and torque, (2,) [-].
+
+        `body`: phi (10,) of the belief before the change.
+        """
+        found = np.sum([block.scatter(body) for _, block in self._newest], axis=0)
+        known = np.sum(
+            [b.samples * before.noise.sample(b.rest) ** 2 for before, b in self._newest], axis=0
+        )
+        with np.errstate(divide='ignore', invalid='ignore'):
+            return np.asarray(np.fmax(np.sqrt(found / known), 1.0))
+
+
+def correlation(series: FloatArray) -> float:
+    """Return the correlation of consecutive rows of (n, 6) values [-]."""
+    return float(np.sum(series[1:] * series[:-1]) / max(np.sum(series**2), 1e-300))

@@ -8,8 +8,8 @@ from functools import reduce
 import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
 from load_identification.estimation.belief.prediction import derated
-from load_identification.estimation.changes.gate import NOISE_MARGIN
 from load_identification.estimation.changes.hypotheses import ARM
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.numerics.triangle import combine, forget, std_of_last, time_update, values
