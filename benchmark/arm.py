@@ -36,8 +36,7 @@ from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import FROM_PINOCCHIO, Arm
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
-from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
+from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_stages, motion_rows
 from load_identification.arm.settings import Settings
 from load_identification.numerics.weighted_solution import Solver, noise_levels, solve
 from load_identification.recordings.arm import read_efforts

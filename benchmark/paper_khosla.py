@@ -33,8 +33,7 @@ from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import NOT_IDENTIFIABLE, arm_base_parameters
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.arm.filtering import FilteredRecording, filtered
-from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
+from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_stages, motion_rows
 from load_identification.arm.recording import ArmRecording
 from load_identification.numerics.weighted_solution import Solver, solve
 from load_identification.simulation.khosla_kanade import CMU_DD_ARM_II, PaperArm, Row, nearest

@@ -20,8 +20,7 @@ from load_identification.arm.filtering import (
 from load_identification.arm.fit import identify_rows, likeliest
 from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.methods.drive_gains import Loaded, identify_loaded, poor_gains
-from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
+from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_stages, motion_rows
 from load_identification.arm.methods.spectrum import inside, planned_windows, spectrum_stages
 from load_identification.arm.planning.plan_file import ExperimentPlan
 from load_identification.arm.recording import Recording

@@ -16,8 +16,7 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
 from load_identification.arm.methods.drive_gains import identify_loaded
-from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.methods.sequential import joint_stages
+from load_identification.arm.methods.least_squares import joint_stages, motion_rows
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
