@@ -16,7 +16,6 @@ from load_identification.model.robot import Robot
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.hours import drifting, ordinary
-from load_identification.simulation.changes.outcomes import CLAIMS, outcome
 from load_identification.simulation.changes.runs import (
     DUE,
     FRAME,
@@ -28,6 +27,7 @@ from load_identification.simulation.changes.runs import (
     pieces,
     recorded,
 )
+from load_identification.simulation.changes.scenarios import CLAIMS, outcome
 from load_identification.simulation.sensors import WRIST_SENSOR, measure, simulate
 
 RUNS = 3
