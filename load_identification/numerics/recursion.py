@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from load_identification.numerics.square_root import SquareRootInformation
-from load_identification.numerics.triangle import triangular
+from load_identification.numerics.triangle import SquareRootInformation, triangular
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PRIOR_ROWS = 3.0

@@ -27,8 +27,7 @@ from load_identification.estimation.payload_estimate import in_message_order
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters, message_jacobian
 from load_identification.numerics.coloured_noise import ScoreMemory
-from load_identification.numerics.square_root import SquareRootInformation
-from load_identification.numerics.triangle import triangular
+from load_identification.numerics.triangle import SquareRootInformation, triangular
 from load_identification.typing_aliases import FloatArray
 
 BLOCK_NS = 1_000_000_000

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from load_identification.numerics.square_root import SquareRootInformation
+from load_identification.numerics.triangle import SquareRootInformation
 from load_identification.typing_aliases import FloatArray
 
 SIZE = 5
