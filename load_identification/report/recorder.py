@@ -13,8 +13,12 @@ from load_identification.estimation.changes.state import Look, State
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.names import STAGES
-from load_identification.report.series import BinnedSeries, LiveliestWindow
-from load_identification.report.snapshot import Snapshot, snapshot_of
+from load_identification.report.snapshot import (
+    BinnedSeries,
+    LiveliestWindow,
+    Snapshot,
+    snapshot_of,
+)
 from load_identification.report.spectrum import Spectrum, SpectrumRecorder
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 

@@ -12,9 +12,13 @@ from report_samples import OFFSET, PAYLOAD, START, STD, TRUTH, constant
 
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.report.recorder import GAP, SNAPSHOTS, Recorder
-from load_identification.report.series import BinnedSeries, LiveliestWindow
 from load_identification.report.series_figures import predict
-from load_identification.report.snapshot import Snapshot, believed_parameters
+from load_identification.report.snapshot import (
+    BinnedSeries,
+    LiveliestWindow,
+    Snapshot,
+    believed_parameters,
+)
 from load_identification.report.spectrum import SpectrumRecorder, find_resonances
 from load_identification.typing_aliases import FloatArray
 
