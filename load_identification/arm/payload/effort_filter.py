@@ -12,8 +12,8 @@ from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.friction import RESTING
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import FROM_ZERO
-from load_identification.arm.payload.errors import ArmErrors
 from load_identification.arm.payload.joint_wrench import (
+    ArmErrors,
     check_visible,
     locked_before,
     random_poses,

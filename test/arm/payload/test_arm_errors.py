@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.arm.dynamics.friction import DriveModel
-from load_identification.arm.payload.errors import FRICTION_STD, ArmErrors
+from load_identification.arm.payload.joint_wrench import FRICTION_STD, ArmErrors
 from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.simulation.weighing_arm import exact_arm
 
