@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from load_identification.motion.fourier import fourier_basis
 from load_identification.motion.joint_path import JointMotion
+from load_identification.motion.sines import fourier_basis
 from load_identification.typing_aliases import FloatArray
 
 HARMONICS = 6

@@ -18,13 +18,13 @@ from load_identification.arm.dynamics.base_parameters import TorqueRegressor
 from load_identification.arm.planning.criteria import DETERMINANT, Worth, judged, link_information
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
-from load_identification.motion.fourier import (
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import (
     FourierSeries,
     FourierSettings,
     LimitedSeries,
     fourier_basis,
 )
-from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
 
 OBSERVATIONS = 8

@@ -43,9 +43,9 @@ from load_identification.arm.planning.plan_file import ExperimentPlan, Planned, 
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.urdf import parse_description, parse_xml
 from load_identification.motion.clearance import Clearance
-from load_identification.motion.fourier import FourierSettings
 from load_identification.motion.joint_path import Piece
 from load_identification.motion.limits import Box, Limits, arm_limits
+from load_identification.motion.sines import FourierSettings
 from load_identification.typing_aliases import FloatArray
 
 FOURIER_DURATION = 20.0
