@@ -35,7 +35,6 @@ RUN_NODES = {
     'commands/demo_arm.py',
     'commands/demo_pipeline.py',
     'commands/demonstration.py',
-    'commands/guided/arm.py',
     'commands/guided/demonstration.py',
     'commands/guided/session.py',
     'commands/hexapod_demo.py',

@@ -13,8 +13,7 @@ from rclpy.node import Node
 from ros_messages import FRAME, PAYLOAD, PUMA
 from trajectory_msgs.msg import JointTrajectory
 
-from load_identification.commands.guided.arm import GuidedArm
-from load_identification.commands.guided.demonstration import POSE
+from load_identification.commands.guided.demonstration import POSE, GuidedArm
 from load_identification.interface.program import TRAJECTORY
 from load_identification.motion.joint_path import JointMotion, Move, Sampled
 from load_identification.typing_aliases import FloatArray, IntArray
