@@ -1,10 +1,22 @@
-"""Verdicts: from the uncertainty, seldom wrong, and with what would settle them."""
+"""Verdicts, demands on samples, doubts of units: seldom wrong, and with what would settle them."""
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
+from ros_arm import ROBOT, TRACK
+from ros_messages import FRAME
 
+from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.model.robot import joint_axes
+from load_identification.nodes.diagnostics import Report
+from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.samples import Samples
+from load_identification.weighing.conditions import STALE, Conditions, Refusal
+from load_identification.weighing.plausibility import Units
 from load_identification.weighing.verdict import (
     INCONCLUSIVE,
     MATCH,
@@ -115,3 +127,53 @@ def test_poses_settle_an_unknown_offset_and_time_settles_nothing() -> None:
 def test_what_nothing_settles_is_said_so() -> None:
     words = what_would_settle([0.02, 0.015, 0.01], 1e-7)
     assert words.startswith('more time at rest cannot settle it, 3 more poses hardly: ')
+
+
+def test_filtered_samples_alone_suffice_for_the_tool_and_the_others_say_what_they_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = PayloadStage(Parameters())
+    require = Conditions(stage.weigher, Report, stage.estimator.estimate)
+    require.watch()
+    for check in (require.fresh, require.fresh_estimate):
+        with pytest.raises(Refusal, match=r'^no wrench with joint states yet$'):
+            check()
+    stamps = np.arange(1, 11) * 20_000_000
+    gravity, zeros = np.tile([0.0, 0.0, -9.80665], (10, 1)), np.zeros((10, 3))
+    motion = zeros, zeros, -gravity, zeros, gravity
+    stage.update(Samples(filtered=FilteredBatch('imu', stamps, np.zeros((10, 6)), *motion)))
+    require.watch()
+    require.fresh_estimate()
+    with pytest.raises(
+        Refusal, match=r'yet: filtered/\* alone .* publish synchronized/wrench and'
+    ):
+        require.fresh()
+    now = time.monotonic() + STALE + 0.1
+    monkeypatch.setattr(time, 'monotonic', lambda: now)
+    with pytest.raises(Refusal, match=r'^filtered/\* 0\.6 s old$'):
+        require.fresh_estimate()
+
+
+def test_newtons_after_millinewtons_are_believed_within_a_second() -> None:
+    motion, count = TRACK.motion, len(TRACK.stamps)
+    units, words = Units(), []
+    scale = np.where(np.arange(count) < count // 2, 1e3, 1.0)
+    rate = count / (1e-9 * (TRACK.stamps[-1] - TRACK.stamps[0]))
+    for k in range(0, count, 10):
+        rows = slice(k, k + 10)
+        batch = FilteredBatch(
+            FRAME,
+            TRACK.stamps[rows],
+            scale[rows, None] * TRACK.wrench[rows],
+            *(getattr(motion, name)[rows] for name in ('linear_velocity', 'angular_velocity')),
+            *(
+                getattr(motion, name)[rows]
+                for name in ('linear_acceleration', 'angular_acceleration')
+            ),
+            gravity=motion.gravity[rows],
+        )
+        units.update(batch, lambda k=k: joint_axes(ROBOT, TRACK.position[k]))
+        words.append(units.words(None))
+    half = len(words) // 2
+    assert any('millinewtons' in said for said in words[:half])
+    assert not any(words[half + round(1.1 * rate / 10) :])
