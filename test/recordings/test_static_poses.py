@@ -16,20 +16,51 @@ from static_arm import (
     TILTED,
     Identify,
     gravity_option,
+    options,
     poses,
     rotations,
     write,
 )
 
 from load_identification.commands.identify_load import main
+from load_identification.estimation.identifiability import FASTER, REVERSED
+from load_identification.estimation.misfit import words
+from load_identification.estimation.payload_estimate import DOUBT
 from load_identification.interface.batches import CHANNELS, joined
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
+from load_identification.recordings.static_identification import ADVICE, in_poses
 from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import aluminium_block
 
 TRUTH = to_message_order(aluminium_block().to_vector())
+
+HEADER = 'qx,qy,qz,qw,fx,fy,fz,tx,ty,tz'
+POSE = '0,0,0,1,1,2,3,0.1,0.2,0.3'
+
+TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+
+SAID = (
+    words.world(np.eye(3), 0.01),
+    words.world(TURN, 0.01),
+    words.channels(TURN, np.eye(3)),
+    words.dead(['fx']),
+    words.TOO_FAR.format(30.0),
+    words.units(1000.0, 0.01),
+    words.JOINT_REVERSED.format('joint_2'),
+    words.JOINTS_EXCHANGED.format('joint_2', 'joint_3'),
+    words.SUSPECTED.format('units of torque and force'),
+    words.PUZZLE,
+    words.PUZZLE_WITHOUT_ROOT,
+    words.WEIGHTLESS,
+    words.gravity(np.array([0.0, 0.0, -9.81]), np.array([0.0, 0.6, -0.8]), False, 0.01),
+    words.rotated(TURN, 0.01),
+    DOUBT,
+    REVERSED,
+    FASTER,
+)
+"""Everything that names a cause or a doubt."""
 
 
 def within(estimate: dict[str, dict[str, list[float]]]) -> bool:
@@ -205,3 +236,84 @@ def test_real_poses_give_the_known_mass(shared_data: Path, tmp_path: Path) -> No
     assert main(['--static', str(file), '--output', str(output), *description]) == 0
     mass = yaml.safe_load(output.read_text())['mass']
     assert abs(mass['value'] - 0.2205) < 1.96 * mass['std'] < 0.04 * 0.2205
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('', 'has no poses'),
+        (HEADER, 'has no poses'),
+        (HEADER.replace(',', ';') + '\n' + POSE, 'columns are parted by commas'),
+        ('qx,qx,qz,qw,fx,fy,fz\n0,0,0,1,1,2,3', "column 2 is 'qx' for the second time"),
+        ('qx,qy,qz,qw,fx,fy\n0,0,0,1,1,2', 'fx, fy and fz are needed'),
+        ('fx,fy,fz\n1,2,3', 'neither joints nor qx, qy, qz, qw'),
+        ('qx,qy,qz,joint_1,fx,fy,fz\n0,0,0,1,1,2,3', 'either joints or qx, qy, qz, qw'),
+        (f'{HEADER},fx.std\n{POSE},0.1', 'standard errors of fx, but the wrench has'),
+        (f'{HEADER}\n{POSE}\n# a remark\n\n{POSE},7', 'line 5: 11 values for 10 columns'),
+        (f'{HEADER}\n{POSE.replace(".", ",")}', 'numbers have a decimal point, not a comma'),
+        (f'{HEADER}\n{POSE.replace("3,0.1", "x,0.1")}', "line 2: fz is 'x'; it must be a finite"),
+        (f'{HEADER}\n{POSE.replace("3,0.1", "nan,0.1")}', "line 2: fz is 'nan'"),
+        (f'{HEADER}\n{POSE.replace("3,0.1", ",0.1")}', "line 2: fz is ''"),
+        (f'{HEADER}\n{POSE}\n{POSE.replace("0,0,0,1", "0,0,0,2")}', 'line 3: the quaternion'),
+        (f'{POSE}\n{POSE}', 'column names: the first line is 0, 0, 0, 1, 1, 2, 3, 0.1, 0.2, 0.3'),
+        (
+            f'{POSE}\n{POSE}',
+            'it must name the columns: fx, fy, fz, tx, ty, tz, and qx, qy, qz, qw or joints',
+        ),
+        ('joint_1,fx,fy,fz\n0.9,1,2,3', '--description URDF and --sensor-frame LINK'),
+    ],
+)
+def test_unusable_file_is_refused_with_line_and_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    file = tmp_path / 'poses.csv'
+    file.write_text(text)
+    assert main(['--static', str(file)]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count('\n') == 1
+
+
+def test_other_joints_than_those_of_the_arm_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / 'poses.csv'
+    file.write_text('joint_1,fx,fy,fz\n0.9,1,2,3')
+    assert main(['--static', str(file), *options(tmp_path)]) == 2
+    assert '; shoulder_pan, shoulder_lift, elbow, ' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ([], 'needs a RECORDING, or --static'),
+        (['bag', '--static', 'poses.csv'], 'needs a RECORDING, or --static'),
+        (['--static', 'poses.csv', '--report', 'here'], 'leave out --static'),
+        (['--static', 'none.csv'], 'none.csv cannot be read: No such file'),
+        (['--static', 'poses.csv', '--gravity', '0', '0', '0'], 'parameter gravity is'),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('place', range(len(ADVICE)))
+def test_each_phrase_is_said_and_is_put_otherwise(place: int) -> None:
+    """A phrase that is worded anew in the estimator would pass unnoticed to the file's reader."""
+    phrase, meant = ADVICE[place]
+    # Longer phrases come first and take theirs away.
+    rest = list(SAID)
+    for earlier in ADVICE[:place]:
+        rest = [each.replace(*earlier) for each in rest]
+    met = [each for each in rest if phrase in each]
+    assert met
+    assert all(phrase not in each.replace(phrase, meant) for each in met)
+
+
+@pytest.mark.parametrize('said', SAID)
+def test_nobody_with_a_file_is_told_of_publishing_services_or_moving(said: str) -> None:
+    told = in_poses(said)
+    assert not any(word in told for word in ('publish', 'reset', 'moving'))
