@@ -1,21 +1,33 @@
-"""The simulated arm: its kinematics, its physics and its sensors."""
+"""What is simulated: arm, kinematics, physics, sensors, changes, and the bound on any estimate."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pinocchio
 import pytest
 
-from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.robot import Robot
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import FrameMotion, Robot
+from load_identification.simulation.cells import Conditions, Path, published, sample
+from load_identification.simulation.changes.draws import slip
+from load_identification.simulation.changes.scenarios import SCENARIOS, timing
+from load_identification.simulation.cramer_rao import cramer_rao_covariance, message_bound
+from load_identification.simulation.monte_carlo import Case
+from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.puma import puma_trajectory
-from load_identification.simulation.robots import puma_description
+from load_identification.simulation.robots import MOUNTS, puma_description
 from load_identification.simulation.sensors import (
     PUMA_ENCODER_RESOLUTION,
+    WRIST_SENSOR,
     Recording,
     SensorModel,
     aluminium_block,
     dumbbell,
+    load_wrench,
     measure,
     simulate,
 )
@@ -31,6 +43,11 @@ EXACT = SensorModel(
     force_step=0.0,
     torque_step=0.0,
 )
+
+BLOCK = aluminium_block()
+NOISE = np.repeat([0.3, 0.015], 3)
+
+SILENT = Conditions(sensors=replace(WRIST_SENSOR, force_noise=0.0, torque_noise=0.0))
 
 
 @pytest.fixture(scope='module')
@@ -168,3 +185,59 @@ def test_noise_of_the_velocities_is_as_stated(recording: Recording) -> None:
     error = measure(recording, SensorModel(velocity_noise=2e-3), seed=3).velocity
     error = error - recording.exact[1]
     np.testing.assert_allclose(error.std(axis=0), 2e-3, rtol=0.036)  # as for the wrench
+
+
+def motion(seed: int = 0) -> FrameMotion:
+    """Return 4 s of a rich motion."""
+    return Case(duration=4.0, rate=125.0, motion_seed=seed).record().motion
+
+
+def test_least_squares_with_the_true_motion_reaches_the_bound() -> None:
+    m = motion()
+    bound = message_bound(cramer_rao_covariance([m], NOISE, np.full(6, 1e-9)), BLOCK)
+    rows = wrench_regressor(m.linear_acceleration, m.angular_velocity, m.angular_acceleration)
+    weighted = (-rows / NOISE[:, None]).reshape(-1, 10)
+    noise = np.random.default_rng(0).standard_normal((len(weighted), 300))
+    found = BLOCK.to_vector()[:, None] + np.linalg.lstsq(weighted, noise, rcond=None)[0]
+    errors = np.array([to_message_order(column) for column in found.T])
+    # 300 draws: a standard deviation is known to 4 %, three of that.
+    np.testing.assert_allclose(errors.std(axis=0), bound[:10], rtol=0.13)
+
+
+@pytest.fixture(scope='module')
+def path() -> Path:
+    """Return twelve seconds of work with pauses."""
+    motion = MOTIONS['pauses'](MOUNTS['puma'], 12.0, np.random.default_rng(0))
+    return sample(MOUNTS['puma'], motion, 12.0, 100.0)
+
+
+def test_a_slip_moves_the_body_and_changes_nothing_else() -> None:
+    before, after = slip(0.005)(np.random.default_rng(0)).load
+    assert after.mass == before.mass
+    assert np.linalg.norm(after.center_of_mass - before.center_of_mass) == pytest.approx(0.005)
+    np.testing.assert_allclose(
+        after.inertia_about_center_of_mass, before.inertia_about_center_of_mass, atol=1e-12
+    )
+
+
+def test_a_zeroed_sensor_reads_nothing_in_that_pose(path: Path) -> None:
+    exerted = partial(load_wrench, aluminium_block())
+    _, raw = published(path, exerted, SILENT, 0)
+    _, zeroed = published(path, exerted, SILENT, 0, zeroed=8.0)
+    at = int(np.argmax(path.stamps >= 8_000_000_000))
+    np.testing.assert_array_equal(zeroed.wrench[:at], raw.wrench[:at])
+    np.testing.assert_allclose(zeroed.wrench[at], 0.0, atol=1e-12)
+    np.testing.assert_allclose(
+        np.diff(zeroed.wrench[at:], axis=0), np.diff(raw.wrench[at:], axis=0), atol=1e-9
+    )
+
+
+def test_a_change_comes_in_a_pause_where_there_is_one(path: Path) -> None:
+    change = SCENARIOS['grasp of 1 kg, with pauses'].draw(np.random.default_rng(0))
+    changed, goes_on = timing(path, change, np.random.default_rng(0))
+    moving = np.abs(path.joints.velocity).max(axis=1) > 1e-9
+    times = path.stamps * 1e-9
+    assert changed < goes_on
+    assert 8.0 < goes_on < 12.0
+    assert not moving[(times > changed) & (times < goes_on - 1e-6)].any()
+    assert moving[(times > goes_on + 0.1) & (times < goes_on + 0.5)].all()
