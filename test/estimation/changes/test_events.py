@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import io
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from changed_loads import assert_weighs, carried, grasped, grasped_moving, kinds, stage
 from estimates import estimated
+from filtered_samples import estimate_of, rich_motion, samples
+from rich.console import Console
 
-from load_identification.estimation.changes.hypotheses import UNSEEN
-from load_identification.estimation.events import EventKind
+from load_identification.commands.recorded_load import print_report
+from load_identification.estimation.changes.hypotheses import SLIPPED, UNSEEN
+from load_identification.estimation.events import Event, EventKind
 from load_identification.interface.names import INTERVAL
+from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
+from load_identification.nodes.client.monitor import MonitorState
+from load_identification.recordings.identification import Identification
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.hours import drifting, ordinary
@@ -28,6 +36,7 @@ from load_identification.simulation.changes.runs import (
     recorded,
 )
 from load_identification.simulation.changes.scenarios import CLAIMS, outcome
+from load_identification.simulation.robots import PUMA
 from load_identification.simulation.sensors import WRIST_SENSOR, measure, simulate
 
 RUNS = 3
@@ -38,6 +47,8 @@ KEPT = (
     'push 20 N, 2 s, fixed in the world',
 )
 """Of these: every kind of change, and either way for it to come."""
+
+SLIP = Event(1, EventKind.LOAD_CHANGED, 7_000_000_000, SLIPPED)
 
 
 @pytest.mark.parametrize('scenario', KEPT)
@@ -196,3 +207,36 @@ def test_reset_forgets_what_the_fastest_motion_showed_of_another_load() -> None:
         estimate = estimated(estimator, [later])
         unexplained.append(estimator._excitation.excitation(estimate.total).unexplained)
     assert unexplained[0] < 1.2 * unexplained[1]
+
+
+def test_identify_load_prints_what_the_event_was() -> None:
+    estimate = estimate_of(samples(PUMA, rich_motion(PUMA, 2.0)))
+    result = Identification(estimate, 1.0, 0, 100, Counter(), (), (SLIP,))
+    text = io.StringIO()
+    print_report(Console(file=text, width=200), result, Parameters())
+    assert '7.00 s  load changed: slipped, its mass is unchanged' in text.getvalue()
+
+
+def test_a_monitor_takes_the_details_from_the_message_of_the_status() -> None:
+    state = MonitorState(words=f'mass 1.00 ± 0.02 kg; {SLIP.words}; turn joint_5')
+    assert state.words_of(Event.read(str(SLIP))) == SLIP.words
+    later = replace(SLIP, since=9_600_000_000)
+    state.words = f'mass 1.00 ± 0.02 kg; {later.words}; turn joint_5'
+    assert state.words_of(Event.read(str(later))) == later.words
+    state.words = 'mass 1.00 ± 0.02 kg'
+    assert state.words_of(Event.read(str(SLIP))) == 'load changed'
+
+
+@pytest.mark.parametrize('note', ['', SLIPPED])
+def test_a_load_that_is_another_one_later_is_said_to_be(note: str) -> None:
+    soon = Event(1, EventKind.LOAD_CHANGED, 7_000_000_000, note, 7_900_000_000)
+    assert soon.words == f'load changed{note and ": "}{note}'
+    assert bool(soon.details) == bool(note)
+    late = replace(soon, since=9_600_000_000)
+    assert late.words == f'load changed, as of 2.6 s after its detection{note and ": "}{note}'
+    assert late.details == late.words
+    assert str(late) == str(soon) == 'load_changed 7.000000000'
+    assert (
+        replace(late, kind=EventKind.UNCHANGED).words
+        == replace(soon, kind=EventKind.UNCHANGED).words
+    )
