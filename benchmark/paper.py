@@ -41,7 +41,7 @@ from load_identification.interface.messages import NS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import InputPublisher
-from load_identification.simulation.cramer_rao import cramer_rao_covariance, message_bound
+from load_identification.simulation.monte_carlo import cramer_rao_covariance, message_bound
 from load_identification.simulation.sensors import Recording, dumbbell
 from load_identification.typing_aliases import FloatArray
 

@@ -24,8 +24,15 @@ from load_identification.nodes.store import Stored, StoredTool, load, save
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage, WristFront
 from load_identification.simulation.cells import Conditions, filtered, published, record, sample
-from load_identification.simulation.cramer_rao import cramer_rao_covariance, message_bound
-from load_identification.simulation.monte_carlo import HAND, PARAMETERS, Case, Study, study
+from load_identification.simulation.monte_carlo import (
+    HAND,
+    PARAMETERS,
+    Case,
+    Study,
+    cramer_rao_covariance,
+    message_bound,
+    study,
+)
 from load_identification.simulation.motions import MOTIONS, Motion
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors
