@@ -11,12 +11,13 @@ import pinocchio
 import pytest
 
 from load_identification.errors import ParameterError
-from load_identification.model.driver_request import request_fields, takes_inertia
 from load_identification.model.inertial_parameters import MATRIX, InertialParameters
 from load_identification.model.payload_export import (
     Payload,
     PayloadCommand,
     payload_commands,
+    request_fields,
+    takes_inertia,
 )
 from load_identification.simulation.robots import joint, robot
 from load_identification.typing_aliases import FloatArray

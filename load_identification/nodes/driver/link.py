@@ -11,8 +11,8 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from load_identification.errors import ParameterError
-from load_identification.model.driver_request import DRIVERS, request_fields, takes_inertia
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.payload_export import DRIVERS, request_fields, takes_inertia
 
 
 class DriverLink:

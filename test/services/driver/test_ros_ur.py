@@ -16,8 +16,8 @@ from ros_messages import FRAME, NAMESPACE, PAYLOAD
 from ros_watched_arm import TRIES, WatchedArm
 
 from load_identification.commands.guided.identify_payload import DONE
-from load_identification.model.driver_request import takes_inertia
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.payload_export import takes_inertia
 from load_identification.model.regressor import gravity_wrench
 from load_identification.model.robot import FrameMotion
 from load_identification.nodes.client.answers import Answer, RefusedError
