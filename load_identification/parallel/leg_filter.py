@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from load_identification.interface.batches import EffortBatch, FilteredBatch, SynchronizedBatch
 from load_identification.model.regressor import wrench_regressor
-from load_identification.numerics.whitening import whitening
+from load_identification.numerics.weighted_rows import whitening
 from load_identification.parallel.leg_friction import FrictionTracker, weighting
 from load_identification.parallel.mechanism import (
     Mechanism,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from load_identification.interface.batches import FilteredBatch
-from load_identification.numerics.whitening import BLOCKS, counting, whitening
+from load_identification.numerics.weighted_rows import BLOCKS, counting, whitening
 from load_identification.typing_aliases import FloatArray
 
 USUAL = np.array([2.0, 0.03])

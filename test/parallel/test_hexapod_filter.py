@@ -12,7 +12,7 @@ from leg_stage import BODY, GRAVITY, IDEAL, LEGS, feed, make_stage, mass, spoilt
 
 from load_identification.interface.batches import EffortBatch, FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.numerics.whitening import counting
+from load_identification.numerics.weighted_rows import counting
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.leg_filter import MOST
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential

@@ -25,7 +25,7 @@ from load_identification.arm.payload.joint_wrench import (
 from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch, FilteredBatch, SynchronizedBatch
 from load_identification.model.robot import Robot
-from load_identification.numerics.whitening import whitening
+from load_identification.numerics.weighted_rows import whitening
 from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.rest import RestDetector

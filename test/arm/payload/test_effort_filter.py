@@ -23,7 +23,7 @@ from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch, FilteredBatch
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
-from load_identification.numerics.whitening import counting
+from load_identification.numerics.weighted_rows import counting
 from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
 from load_identification.simulation.weighing_arm import (
     FRAME,
