@@ -48,15 +48,7 @@ setup(
     ],
     # Names on the package index. On a robot rosdep brings the same modules from package.xml;
     # the console scripts that colcon makes do not look at this list.
-    install_requires=[
-        'matplotlib',
-        'numpy',
-        'pillow',
-        'pin>=3.4',
-        'pyyaml',
-        'rich',
-        'scipy',
-    ],
+    install_requires=['matplotlib', 'numpy', 'pillow', 'pin>=3.4', 'pyyaml', 'rich', 'scipy'],
     extras_require={
         # ROS 2 as wheels, for a machine without ROS (CPython 3.10 to 3.14, x86-64).
         'ros': ros_wheels('jazzy'),
@@ -90,7 +82,7 @@ setup(
             f'load_monitor = {NAME}.commands.load_monitor:main',
             f'identify_payload = {NAME}.commands.guided.identify_payload:main',
             f'plan_excitation = {NAME}.commands.plan_excitation:main',
-        ],
+        ]
     },
     zip_safe=False,
 )

@@ -145,12 +145,7 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             'Offset and drift',
             _drift(recorder, outcome),
         ),
-        (
-            'changes',
-            changes_figure(recorder),
-            'Change detection',
-            _changes_caption(recorder),
-        ),
+        ('changes', changes_figure(recorder), 'Change detection', _changes_caption(recorder)),
         (
             'spectrum',
             spectrum_figure(spectrum, outcome.cutoff) if spectrum is not None else None,

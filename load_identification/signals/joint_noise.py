@@ -182,11 +182,7 @@ def averaged_gains(spacing: float, count: int) -> tuple[float, float]:
 
 
 def acceleration_noise(
-    offsets: FloatArray,
-    used: BoolArray,
-    spacing: float,
-    covariance: FloatArray,
-    share: FloatArray,
+    offsets: FloatArray, used: BoolArray, spacing: float, covariance: FloatArray, share: FloatArray
 ) -> FloatArray:
     """Return roots of the covariances of means of accelerations over `AVERAGED`, (k, J, J).
 

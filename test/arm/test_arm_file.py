@@ -130,11 +130,7 @@ CASES = [
         r'joints are joint_0, joint_1, joint_1; each must be there once',
     ),
     (('covariance', 'parameters', 0), 'elbow.m', r'covariance.parameters has elbow.m'),
-    (
-        ('covariance', 'matrix', 3),
-        [1.0],
-        r'covariance.matrix\[3\] is \[1.0\]; it must be a',
-    ),
+    (('covariance', 'matrix', 3), [1.0], r'covariance.matrix\[3\] is \[1.0\]; it must be a'),
     (('covariance', 'matrix', 3, 3), float('nan'), r'covariance.matrix\[3\] is nan'),
     (('covariance', 'matrix', 3, 3), -1.0, r'covariance has a variance below 0'),
     (('covariance', 'matrix', 3, 2), 9.0, r'covariance is not symmetric'),

@@ -15,16 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from bags import (
-    URDF,
-    description,
-    error_of,
-    in_a_shell,
-    joint_states,
-    recorded,
-    wrenches,
-    write,
-)
+from bags import URDF, description, error_of, in_a_shell, joint_states, recorded, wrenches, write
 from checkout import ROOT
 
 from load_identification.commands.identify_load import main

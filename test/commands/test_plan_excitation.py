@@ -187,10 +187,7 @@ def test_spectrum_takes_experiments_as_they_come_and_postures_choose_better_ones
 
 @pytest.mark.parametrize(
     ('method', 'words'),
-    [
-        ('fourier', r'criterion -?\d+.* after 1 steps'),
-        ('postures', r'start 1 of 3, 0 places'),
-    ],
+    [('fourier', r'criterion -?\d+.* after 1 steps'), ('postures', r'start 1 of 3, 0 places')],
 )
 def test_planning_tells_how_far_it_has_come(method: str, words: str) -> None:
     text = description(2)

@@ -138,11 +138,7 @@ def test_one_step_of_a_coarse_quantiser_is_no_event() -> None:
     grid = np.repeat([coarse.force_step, coarse.torque_step], 3)
     recording = replace(recording, wrench=np.round(wrench / grid) * grid)
     assert len(np.unique(recording.wrench[:, 0])) > 1
-    stage, quantiser, done = (
-        settings.payload_estimator(Parameters()),
-        Quantiser(),
-        0,
-    )
+    stage, quantiser, done = (settings.payload_estimator(Parameters()), Quantiser(), 0)
     for piece in pieces(filtered(recording)[0]):
         # Half a window of the filter ahead, as it comes in the nodes.
         come = int(np.searchsorted(recording.stamps, piece.stamps[-1] + 58_000_000, 'right'))

@@ -15,9 +15,7 @@ from load_identification.interface.node_table import NODES
 OF_EVERY_NODE = ('rosout', 'parameter_events')
 WITH_TF = ('/tf', '/tf_static')
 
-PARAMETERS = {
-    'hexapod': {'mechanism': str(ROOT / 'config' / 'hexapod.yaml')},
-}
+PARAMETERS = {'hexapod': {'mechanism': str(ROOT / 'config' / 'hexapod.yaml')}}
 
 
 @pytest.mark.parametrize('module', ['fusion', 'filter', 'estimator', 'compensation', 'hexapod'])

@@ -8,26 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from changed_messages import (
-    AXES,
-    JOINTS,
-    WRENCH,
-    put,
-    put_item,
-    restamped,
-    with_stamp,
-)
+from changed_messages import AXES, JOINTS, WRENCH, put, put_item, restamped, with_stamp
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_faults import IDS, PROCESSES, Edit, Heard, assert_passes, living, play
 from ros_group import LATCHED
-from ros_messages import (
-    NAMESPACE,
-    NS,
-    Message,
-    recording,
-    stamp_of,
-    wrench_of,
-)
+from ros_messages import NAMESPACE, NS, Message, recording, stamp_of, wrench_of
 from ros_pipeline import Pipeline
 from std_msgs.msg import String
 

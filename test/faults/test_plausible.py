@@ -56,9 +56,7 @@ def test_a_tool_taken_off_names_clear_tool_first(live: tuple[Pipeline, Arm]) -> 
     arm.calibrated()
     arm.body = PAYLOAD
     pipeline.group.wait_for(
-        lambda: arm.call('save_tool').success,
-        'a tool saved',
-        meanwhile=lambda: arm.run(),
+        lambda: arm.call('save_tool').success, 'a tool saved', meanwhile=lambda: arm.run()
     )
     arm.body = NOTHING
     arm.rest(0.5)

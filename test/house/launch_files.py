@@ -48,7 +48,7 @@ ATTRIBUTES = {
     'group': {'if', 'unless'},
     'include': {'file', 'if', 'unless'},
     'node': {
-        *('pkg', 'exec', 'namespace', 'args', 'ros_args', 'output', 'on_exit', 'if', 'unless'),
+        *('pkg', 'exec', 'namespace', 'args', 'ros_args', 'output', 'on_exit', 'if', 'unless')
     },
     'remap': {'from', 'to'},
     'param': {'name', 'value', 'type'},

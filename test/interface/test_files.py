@@ -12,21 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from bags import (
-    START,
-)
+from bags import START
 from checkout import ROOT
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.planning.plan_file import read_plan
 from load_identification.errors import LoadIdentificationError
 from load_identification.estimation.payload_estimate import PayloadEstimate
-from load_identification.interface.files import (
-    DEEPEST,
-    FileError,
-    read_yaml,
-    write_whole,
-)
+from load_identification.interface.files import DEEPEST, FileError, read_yaml, write_whole
 from load_identification.interface.parameter_file import from_yaml
 from load_identification.nodes import store
 from load_identification.parallel.geometry import read_geometry

@@ -112,9 +112,7 @@ def test_a_joint_state_that_contradicts_itself_is_dropped_and_counted(
 
 
 @pytest.mark.parametrize('equal_length', [False, True])
-def test_joint_states_of_alternating_layouts_are_paired_in_their_order(
-    equal_length: bool,
-) -> None:
+def test_joint_states_of_alternating_layouts_are_paired_in_their_order(equal_length: bool) -> None:
     """A stamp that falls within a drain would be a stream that starts afresh."""
     states = [joints(k, carries_velocity=k % 3 > 0) for k in range(30)]
     if equal_length:

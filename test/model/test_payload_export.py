@@ -204,10 +204,7 @@ def test_exact_values_are_written_with_nine_decimals(payload: Payload) -> None:
     ('fields', 'expected'),
     [
         (SHORT, {'mass': 2.0, 'center_of_gravity': CENTER}),
-        (
-            SHORT | FLAT | DURATION,
-            {'mass': 2.0, 'center_of_gravity': CENTER} | MOMENTS | AT_ONCE,
-        ),
+        (SHORT | FLAT | DURATION, {'mass': 2.0, 'center_of_gravity': CENTER} | MOMENTS | AT_ONCE),
         (
             SHORT | FLAT | {'transition_time': 'double'},
             {'mass': 2.0, 'center_of_gravity': CENTER} | MOMENTS | {'transition_time': 0.0},

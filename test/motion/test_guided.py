@@ -112,10 +112,7 @@ def test_links_that_a_large_ball_always_touches_are_named() -> None:
 @pytest.mark.parametrize(
     ('pose', 'words'),
     [
-        (
-            with_joint(5, -95.0),
-            r'joint_5 stands at -95\.0°, 5\.0° from its lower limit',
-        ),
+        (with_joint(5, -95.0), r'joint_5 stands at -95\.0°, 5\.0° from its lower limit'),
         (with_joint(5, 100.0), r'joint_5 stands at 100\.0°, 0\.0° from its upper limit'),
         (with_joint(4, -111.0), r'joint_4 stands at -111\.0°, beyond its lower limit of -110\.0°'),
     ],
@@ -146,11 +143,7 @@ LOW = np.deg2rad([0.0, 10.0, 170.0, 0.0, 20.0, 0.0])
             GuidedRequest(keep_out=(Box([0.91, -0.5, 0.3], [1.2, 0.5, 1.2]),)),
             f'{PAYLOAD} and {BOX} come on the way .* mm apart.*would fit',
         ),
-        (
-            POSE,
-            GuidedRequest(keep_out=(Box([0.7, 0.0, 1.0], [0.8, 0.2, 1.2]),)),
-            f'{BOX} stand',
-        ),
+        (POSE, GuidedRequest(keep_out=(Box([0.7, 0.0, 1.0], [0.8, 0.2, 1.2]),)), f'{BOX} stand'),
     ],
 )
 def test_what_comes_too_near_is_refused_and_named(

@@ -254,11 +254,7 @@ def test_poses_near_a_singularity_are_dropped_and_the_rest_goes_on() -> None:
 def test_a_missing_leg_is_named() -> None:
     stage = make_stage()
     five = EffortBatch(
-        LEGS.names[:5],
-        LEGS.stamps,
-        LEGS.position[:, :5],
-        LEGS.velocity[:, :5],
-        LEGS.effort[:, :5],
+        LEGS.names[:5], LEGS.stamps, LEGS.position[:, :5], LEGS.velocity[:, :5], LEGS.effort[:, :5]
     )
     assert stage.update(five) is None
     assert stage.waiting_for == 'leg leg_6 in the joint states'

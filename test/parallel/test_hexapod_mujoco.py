@@ -27,11 +27,7 @@ from load_identification.simulation.hexapod import (
     LOAD,
     PLATFORM,
 )
-from load_identification.simulation.in_mujoco.hexapod import (
-    LegFriction,
-    Run,
-    simulate,
-)
+from load_identification.simulation.in_mujoco.hexapod import LegFriction, Run, simulate
 
 MECHANISM = Mechanism(replace(GEOMETRY, friction=None))
 NO_FRICTION = LegFriction(np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6))

@@ -15,11 +15,7 @@ from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.mechanism import Mechanism
-from load_identification.parallel.two_step import (
-    TwoStepEstimator,
-    first_step,
-    second_step,
-)
+from load_identification.parallel.two_step import TwoStepEstimator, first_step, second_step
 from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GEOMETRY, PLATFORM
 from load_identification.typing_aliases import FloatArray
 

@@ -13,13 +13,7 @@ from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
-from load_identification.simulation.monte_carlo import (
-    PARAMETERS,
-    Case,
-    Study,
-    identify,
-    study,
-)
+from load_identification.simulation.monte_carlo import PARAMETERS, Case, Study, identify, study
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, simulate
 

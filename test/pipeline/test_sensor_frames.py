@@ -20,14 +20,7 @@ from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
 from load_identification.simulation.changes.draws import drawn_load
-from load_identification.simulation.changes.runs import (
-    FRAME,
-    RATE,
-    URDF,
-    filtered,
-    lively,
-    pieces,
-)
+from load_identification.simulation.changes.runs import FRAME, RATE, URDF, filtered, lively, pieces
 from load_identification.simulation.sensors import WRIST_SENSOR, aluminium_block, simulate
 from load_identification.weighing.static_weigher import StaticWeigher
 

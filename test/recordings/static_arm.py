@@ -33,10 +33,7 @@ def options(folder: Path) -> list[str]:
 
 
 def poses(
-    gravity: FloatArray,
-    seed: int,
-    count: int = 24,
-    load: InertialParameters | None = None,
+    gravity: FloatArray, seed: int, count: int = 24, load: InertialParameters | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return joint positions and single averages of an ordinary cell's wrench at each."""
     rng = np.random.default_rng(seed)

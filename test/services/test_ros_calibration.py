@@ -61,8 +61,7 @@ def test_motion_cancels_a_calibration(arm: Arm) -> None:
         arm.play(stream, 0.04)
     assert not answer.success
     assert re.fullmatch(
-        rf'cancelled after \d+ of {RATE} samples: moving: joint \w+ at 0\.\d+ rad/s',
-        answer.reason,
+        rf'cancelled after \d+ of {RATE} samples: moving: joint \w+ at 0\.\d+ rad/s', answer.reason
     )
 
 

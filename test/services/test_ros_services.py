@@ -155,9 +155,7 @@ def test_one_service_twice_is_told_so_and_others_run_beside(arm: Arm) -> None:
     assert clear.success
 
 
-def test_a_mass_that_the_node_has_published_is_compared_with_what_was_known_then(
-    arm: Arm,
-) -> None:
+def test_a_mass_that_the_node_has_published_is_compared_with_what_was_known_then(arm: Arm) -> None:
     """The number names the measurement: errors of cell and offset that are in both cancel."""
     arm.calibrated()
     arm.body = PAYLOAD

@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from load_identification.estimation.pose_errors import PoseErrors
-from load_identification.simulation.cells import (
-    RUBBING,
-    TIED,
-    Conditions,
-    Path,
-    record,
-    sample,
-)
+from load_identification.simulation.cells import RUBBING, TIED, Conditions, Path, record, sample
 from load_identification.simulation.motions import MOTIONS, TOOL_DOWN
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import (

@@ -72,10 +72,7 @@ def messages(joints: EffortBatch, efforts: bool = True) -> list[Message]:
 
 
 def start(
-    group: Group,
-    arm_model: Path,
-    urdf: str = SEVEN_JOINTS.urdf,
-    sensor_frame: str = FRAME,
+    group: Group, arm_model: Path, urdf: str = SEVEN_JOINTS.urdf, sensor_frame: str = FRAME
 ) -> ForkedProcess:
     publisher = group.publisher(JointState, '/joint_states')
     parameters = {'arm_model': str(arm_model), 'sensor_frame': sensor_frame}

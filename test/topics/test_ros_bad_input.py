@@ -188,9 +188,7 @@ def test_what_comes_first_does_not_decide_what_is_used() -> None:
         group.describe()
         samples = pieces(group)
         group.wait_for(
-            lambda: pipeline.used > 0,
-            'samples used',
-            meanwhile=lambda: group.play(next(samples)),
+            lambda: pipeline.used > 0, 'samples used', meanwhile=lambda: group.play(next(samples))
         )
         pipeline.play(recording())
         assert_holds(pipeline)

@@ -15,16 +15,8 @@ from checkout import ROOT
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.simulation.sensors import aluminium_block
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.catalogue import (
-    CatalogueError,
-    KnownObject,
-    load_catalogue,
-)
-from load_identification.weighing.recognition import (
-    mass_alone,
-    mass_and_moments,
-    recognize,
-)
+from load_identification.weighing.catalogue import CatalogueError, KnownObject, load_catalogue
+from load_identification.weighing.recognition import mass_alone, mass_and_moments, recognize
 from load_identification.weighing.verdict import INCONCLUSIVE, MATCH, MISMATCH
 
 EXAMPLE = ROOT / 'config' / 'catalogue.yaml'
@@ -289,10 +281,7 @@ GOOD: dict[str, Any] = {'name': 'cup', 'mass': 0.3, 'mass_tolerance': 0.01}
         ({'mass': True}, r'mass is True'),
         ({'mass_tolerance': None}, r'mass_tolerance is None'),
         ({'by_this_sensor': 'yes'}, r"by_this_sensor is 'yes', not true or false"),
-        (
-            {'principal_moments': [1, 2]},
-            r'principal_moments is \[1, 2\]; it must be',
-        ),
+        ({'principal_moments': [1, 2]}, r'principal_moments is \[1, 2\]; it must be'),
         ({'principal_moments': [1, 1, 1]}, r'principal_moments_tolerance is None'),
         (
             {'principal_moments': [1, 2, 3], 'principal_moments_tolerance': 0.1},

@@ -49,11 +49,7 @@ def test_mass_and_center_of_mass_from_exact_poses_with_no_offset_known() -> None
 def test_one_pose_shows_the_center_of_mass_but_for_along_gravity() -> None:
     d = directions(1)[0]
     estimate = static_estimate(
-        (held(d) + OFFSET)[None],
-        np.full((1, 6), 1e-5),
-        G * d[None],
-        OFFSET,
-        1e-10 * np.eye(6),
+        (held(d) + OFFSET)[None], np.full((1, 6), 1e-5), G * d[None], OFFSET, 1e-10 * np.eye(6)
     )
     center, covariance = estimate.center_of_mass()
     across = np.eye(3) - np.outer(d, d)

@@ -15,11 +15,7 @@ import numpy as np
 from load_identification.estimation import drift
 from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import learned_scales
-from load_identification.estimation.belief.linearisation import (
-    Start,
-    keep,
-    linearised,
-)
+from load_identification.estimation.belief.linearisation import Start, keep, linearised
 from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import Prediction

@@ -211,9 +211,7 @@ def test_stated_deviations_are_those_of_the_errors(
     assert np.abs(scores).max() < 5.0
 
 
-def test_what_the_efforts_do_not_tell_of_a_drive_is_said(
-    arm: Case,
-) -> None:
+def test_what_the_efforts_do_not_tell_of_a_drive_is_said(arm: Case) -> None:
     plan = planned(arm, 24, periods=3)
     run = record(plan, 100.0)
     effort = run.frictionless + friction(run.motion.velocity)

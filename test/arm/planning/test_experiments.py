@@ -21,12 +21,7 @@ from load_identification.arm.planning.experiments import (
     locked_postures,
 )
 from load_identification.arm.planning.optimal_design import design, optimal_design
-from load_identification.arm.planning.plan_file import (
-    Roadmap,
-    plan_path,
-    read_plan,
-    write_plan,
-)
+from load_identification.arm.planning.plan_file import Roadmap, plan_path, read_plan, write_plan
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.limits import Box, Limits
@@ -75,9 +70,7 @@ def test_criteria_are_those_of_the_singular_values() -> None:
     assert np.isinf(judged(rows[:4].T @ rows[:4])).all()
 
 
-def test_exchange_comes_within_5_per_cent_of_every_choice(
-    two_joints: Case,
-) -> None:
+def test_exchange_comes_within_5_per_cent_of_every_choice(two_joints: Case) -> None:
     blocks = blocks_of(two_joints, on_grid(two_joints, (1, 5)))
     size = 7
     assert comb(len(blocks), size) > 300_000
@@ -108,9 +101,7 @@ def test_planned_experiments_are_conditioned_better_than_any_drawn(three_joints:
     assert found.log_determinant > max(d.log_determinant for d in drawn)
 
 
-def test_eight_experiments_determine_what_took_sixteen_with_a_row_each(
-    three_joints: Case,
-) -> None:
+def test_eight_experiments_determine_what_took_sixteen_with_a_row_each(three_joints: Case) -> None:
     experiments = on_grid(three_joints, (1, 3, 3))
     blocks = blocks_of(three_joints, experiments)
     alone = blocks.copy()

@@ -9,10 +9,7 @@ import pinocchio
 import pytest
 
 from load_identification.arm.planning.criteria import CONDITION, DETERMINANT
-from load_identification.arm.planning.fourier import (
-    OptimisedMotion,
-    optimise_fourier_motion,
-)
+from load_identification.arm.planning.fourier import OptimisedMotion, optimise_fourier_motion
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointMotion

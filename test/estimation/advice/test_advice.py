@@ -142,11 +142,7 @@ class Session:
         excitation = self.fastest.excitation(values[:10])
         unexplained = max(float(noise[1]), excitation.unexplained)
         knowledge = Knowledge(
-            values[:10],
-            triangle_of(rows, noise),
-            noise,
-            self._specific_force,
-            unexplained,
+            values[:10], triangle_of(rows, noise), noise, self._specific_force, unexplained
         )
         std = predicted_std(knowledge, knowledge.information[None])[0]
         judgement = judge(

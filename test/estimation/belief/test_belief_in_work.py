@@ -21,12 +21,7 @@ from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage, WristFront
-from load_identification.simulation.cells import (
-    Conditions,
-    filtered,
-    record,
-    sample,
-)
+from load_identification.simulation.cells import Conditions, filtered, record, sample
 from load_identification.simulation.changes import scenarios
 from load_identification.simulation.changes.draws import Change, drawn_load, unit
 from load_identification.simulation.changes.runs import pieces

@@ -35,12 +35,7 @@ from load_identification.simulation.misfits import (
 )
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS, Arm, joint, robot
-from load_identification.simulation.sensor_errors import (
-    CABLE,
-    FIELD_RMS,
-    CellErrors,
-    random_field,
-)
+from load_identification.simulation.sensor_errors import CABLE, FIELD_RMS, CellErrors, random_field
 from load_identification.simulation.sensors import WRIST_SENSOR, load_wrench
 from load_identification.typing_aliases import FloatArray
 

@@ -6,13 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from ros_messages import (
-    NS,
-    Message,
-    recording,
-    stamp_of,
-    stamped,
-)
+from ros_messages import NS, Message, recording, stamp_of, stamped
 from sensor_msgs.msg import JointState
 
 Change = Callable[[list[Message]], list[Message]]
@@ -164,10 +158,7 @@ CASES: dict[str, tuple[Change, dict[str, int]]] = {
         {'joint_states_stamp_zero': 4},
     ),
     'stray stamps of wrenches': (edited(WRENCH, 500, *STRAY), {'wrench_stamp_jump': 3}),
-    'stray stamps of joint states': (
-        edited(JOINTS, 500, *STRAY),
-        {'joint_states_stamp_jump': 3},
-    ),
+    'stray stamps of joint states': (edited(JOINTS, 500, *STRAY), {'joint_states_stamp_jump': 3}),
     'wrenches of another frame': (
         edited(WRENCH, 500, *(put('header.frame_id', frame) for frame in FRAMES)),
         {'wrench_frame_changed': 4},

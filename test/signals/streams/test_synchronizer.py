@@ -172,9 +172,7 @@ def test_the_result_does_not_depend_on_the_cut_into_batches(seed: int) -> None:
 
 
 @pytest.mark.parametrize('latency', [-500.0, 20.0, 500.0])
-def test_joint_states_and_wrenches_may_come_half_a_second_after_each_other(
-    latency: float,
-) -> None:
+def test_joint_states_and_wrenches_may_come_half_a_second_after_each_other(latency: float) -> None:
     states, stamps = joints(every(2.0, 3000), ('a', 'b')), every(1.0, 2900, phase=0.3)
     result = run(arriving(states, latency), wrenches(stamps))
     assert_on_the_cubic(result)
