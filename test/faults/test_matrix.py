@@ -53,27 +53,23 @@ def held(*channels: int) -> Edit:
     """Return an edit that repeats the first values of channels."""
     values: list[tuple[float, ...]] = []
 
-    def change(message: Message) -> Message:
-        if message.topic == WRENCH:
-            values.append(wrench_of(message.content))
-            for channel in channels:
-                put(AXES[channel], values[0][channel])(message.content)
-        return message
+    def change(wrench: Any) -> None:
+        values.append(wrench_of(wrench))
+        for channel in channels:
+            put(AXES[channel], values[0][channel])(wrench)
 
-    return change
+    return on(WRENCH, change)
 
 
 def held_positions() -> Edit:
     """Return an edit that repeats the first joint positions, as a driver that hangs does."""
     first: list[Sequence[float]] = []
 
-    def change(message: Message) -> Message:
-        if message.topic == JOINTS:
-            first.append(message.content.position)
-            message.content.position = first[0]
-        return message
+    def change(states: Any) -> None:
+        first.append(states.position)
+        states.position = first[0]
 
-    return change
+    return on(JOINTS, change)
 
 
 def standing_still() -> Edit:
@@ -91,22 +87,18 @@ def standing_still() -> Edit:
 def scaled(factor: float, shift: float = 0.0) -> Edit:
     """Return an edit that scales the wrench, and shifts its forces [N]."""
 
-    def change(message: Message) -> Message:
-        if message.topic == WRENCH:
-            for k, value in enumerate(wrench_of(message.content)):
-                put(AXES[k], factor * value + (shift if k < 3 else 0.0))(message.content)
-        return message
+    def change(wrench: Any) -> None:
+        for k, value in enumerate(wrench_of(wrench)):
+            put(AXES[k], factor * value + (shift if k < 3 else 0.0))(wrench)
 
-    return change
+    return on(WRENCH, change)
 
 
 def moved(joint: int, by: float) -> Edit:
-    def change(message: Message) -> Message:
-        if message.topic == JOINTS:
-            message.content.position[joint] += by
-        return message
+    def change(states: Any) -> None:
+        states.position[joint] += by
 
-    return change
+    return on(JOINTS, change)
 
 
 def thinned(topic: str, keep: int) -> Edit:
@@ -119,66 +111,59 @@ def now_and_then_nan(topic: str, *edits: Callable[[object], None]) -> Edit:
     """Return an edit that makes three of ten values NaN, which ones nobody can foresee."""
     rng = np.random.default_rng(0)
 
-    def change(message: Message) -> Message:
-        if message.topic == topic:
-            for edit in edits:
-                if rng.random() < 0.3:
-                    edit(message.content)
-        return message
+    def change(content: object) -> None:
+        for edit in edits:
+            if rng.random() < 0.3:
+                edit(content)
 
-    return change
+    return on(topic, change)
 
 
 def alternating(frame: str) -> Edit:
     """Return an edit that gives every second wrench another frame."""
     count = iter(range(10**9))
 
-    def change(message: Message) -> Message:
-        if message.topic == WRENCH and next(count) % 2:
-            put('header.frame_id', frame)(message.content)
-        return message
+    def change(wrench: object) -> None:
+        if next(count) % 2:
+            put('header.frame_id', frame)(wrench)
 
-    return change
+    return on(WRENCH, change)
 
 
 def repeated(share: float) -> Edit:
     """Return an edit that sends old wrenches again, so many and nobody can foresee which."""
     rng, last = np.random.default_rng(0), [0.0] * 6
 
-    def change(message: Message) -> Message:
-        if message.topic == WRENCH:
-            if last[0] == 0.0 or rng.random() > share:
-                last[:] = wrench_of(message.content)
-            for axis, value in zip(AXES, last, strict=True):
-                put(axis, value)(message.content)
-        return message
+    def change(wrench: Any) -> None:
+        if last[0] == 0.0 or rng.random() > share:
+            last[:] = wrench_of(wrench)
+        for axis, value in zip(AXES, last, strict=True):
+            put(axis, value)(wrench)
 
-    return change
+    return on(WRENCH, change)
 
 
 def spiked(share: float, size: float) -> Edit:
     """Return an edit by which one channel, in so many wrenches, shows a value of its own."""
     rng = np.random.default_rng(2)
 
-    def change(message: Message) -> Message:
-        if message.topic == WRENCH and rng.random() < share:
-            put(AXES[rng.integers(6)], size * rng.choice([-1, 1]))(message.content)
-        return message
+    def change(wrench: object) -> None:
+        if rng.random() < share:
+            put(AXES[rng.integers(6)], size * rng.choice([-1, 1]))(wrench)
 
-    return change
+    return on(WRENCH, change)
 
 
 def fallen(share: float, *axes: str, value: float = 0.0) -> Edit:
     """Return an edit by which channels have a value in so many wrenches, nobody foresees which."""
     rng = np.random.default_rng(1)
 
-    def change(message: Message) -> Message:
-        if message.topic == WRENCH and rng.random() < share:
+    def change(wrench: object) -> None:
+        if rng.random() < share:
             for axis in axes:
-                put(axis, value)(message.content)
-        return message
+                put(axis, value)(wrench)
 
-    return change
+    return on(WRENCH, change)
 
 
 def dying(value: float) -> Edit:
