@@ -70,12 +70,16 @@ def keep(belief: Belief, block: Block, learn: bool) -> Belief:
     assumed = noise.each if belief.held_noise is None else belief.held_noise
     later = replace(belief, noise=noise, held=blocks, held_noise=assumed)
     body, std = _seen(belief)
-    part = informed(blocks)
+    # Blocks inform of the mass alone where there is no torque.
+    part = slice(4 if any(each.live[3:].any() for each in blocks) else 1)
     moved = has_moved(body, belief.body, std, noise.each / assumed, part)
-    if moved and is_due(belief.age, block.elapsed):
+    # A check becomes due at certain ages.
+    ages = [max(age, 1e-9) for age in (belief.age - block.elapsed, belief.age)]
+    before, after = np.floor(np.log(ages) / LATER)
+    if moved and after > before:
         later = evaluated_at(later, body, learn)
-    known = is_known(body, std / belief.model.systematic.coarse, part)
-    if learn and belief.age >= SETTLING and known:
+    known = (std / belief.model.systematic.coarse)[part] <= _enough(body)[part]
+    if learn and belief.age >= SETTLING and known.all():
         later = evaluated_at(later, body)
         later = replace(later, start=None, held=(), held_noise=None)
     return later
@@ -129,22 +133,6 @@ def unlikeness(first: Block, second: Block) -> float:
     return float(away[:3, :4].sum() + away[3:, 4:].sum())
 
 
-def informed(blocks: Sequence[Block]) -> slice:
-    """Return the indices that blocks inform: of the mass alone where there is no torque."""
-    return slice(4 if any(block.live[3:].any() for block in blocks) else 1)
-
-
-def is_known(body: FloatArray, std: FloatArray, part: slice) -> bool:
-    """Return whether a part of phi (10,) is certain enough as final linearisation point."""
-    return bool(np.all(std[part] <= _enough(body)[part]))
-
-
-def is_due(age: float, elapsed: float) -> bool:
-    """Return whether a check has become due at an age [s], within the last `elapsed` [s]."""
-    before, after = np.floor(np.log([max(age - elapsed, 1e-9), max(age, 1e-9)]) / LATER)
-    return bool(after > before)
-
-
 def has_moved(
     body: FloatArray, at: FloatArray, std: FloatArray, noise: FloatArray, part: slice
 ) -> bool:
@@ -180,9 +168,6 @@ def seen(body: FloatArray, covariance: FloatArray) -> FloatArray:
 
 
 def _enough(body: FloatArray) -> FloatArray:
-    return np.asarray(np.maximum(KNOWN * _size(body), LITTLE))
-
-
-def _size(body: FloatArray) -> FloatArray:
-    """Return mass and length of the first moment, (4,)."""
-    return np.array([abs(body[0])] + [float(np.linalg.norm(body[1:4]))] * 3)
+    """Return the std (4,) below which phi is certain enough as final linearisation point."""
+    size = np.array([abs(body[0])] + [float(np.linalg.norm(body[1:4]))] * 3)
+    return np.asarray(np.maximum(KNOWN * size, LITTLE))

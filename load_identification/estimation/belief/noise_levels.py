@@ -153,11 +153,6 @@ class NoiseLevels:
         return np.where(np.isfinite(sample), np.maximum(sample, 1e-9), self.expected)
 
     @property
-    def mostly_rest(self) -> bool:
-        """Whether there was more rest than motion."""
-        return bool(self.free[1].sum() > self.free[0].sum())
-
-    @property
     def fast(self) -> FloatArray:
         """Root mean square of samples about the mean of their block, (2,); NaN: unknown."""
         total = self.samples.sum(axis=0)
@@ -175,7 +170,8 @@ class NoiseLevels:
         left = np.sqrt(squares / np.where(known, seen + self.free.sum(axis=0), 1.0))
         # The fitted offset absorbs slow noise: the residual is at least the fast noise.
         left = np.fmax(np.where(known, left, np.nan), self.fast)
-        return np.array([left, self.at(self.mostly_rest)])
+        mostly_rest = bool(self.free[1].sum() > self.free[0].sum())
+        return np.array([left, self.at(mostly_rest)])
 
     @property
     def beyond_samples(self) -> float:
