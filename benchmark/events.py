@@ -27,8 +27,14 @@ import argparse
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes import scenarios, slow
 from load_identification.simulation.changes.draws import push_in_world, push_on_tool
-from load_identification.simulation.changes.hours import MASS, drifting, ordinary
-from load_identification.simulation.changes.runs import DUE, SCENARIOS, recorded
+from load_identification.simulation.changes.runs import (
+    DUE,
+    MASS,
+    SCENARIOS,
+    drifting,
+    ordinary,
+    recorded,
+)
 from load_identification.simulation.changes.scenarios import Outcome, outcome
 from load_identification.simulation.sensor_errors import CellErrors
 

@@ -23,15 +23,16 @@ from load_identification.nodes.client.monitor import MonitorState
 from load_identification.recordings.identification import Identification
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
-from load_identification.simulation.changes.hours import drifting, ordinary
 from load_identification.simulation.changes.runs import (
     DUE,
     FRAME,
     RATE,
     SCENARIOS,
     URDF,
+    drifting,
     filtered,
     lively,
+    ordinary,
     pieces,
     recorded,
 )
