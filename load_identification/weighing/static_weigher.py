@@ -19,9 +19,13 @@ from load_identification.interface.batches import FilteredBatch, SynchronizedBat
 from load_identification.model.regressor import gravity_wrench
 from load_identification.signals.quantiser import Quantiser
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.offset_reading import errors_in_reading, offset_read
 from load_identification.weighing.reference import Memory, Reference
-from load_identification.weighing.static_estimate import NotAtRestError, StaticPose
+from load_identification.weighing.static_estimate import (
+    NotAtRestError,
+    StaticPose,
+    errors_in_reading,
+    offset_read,
+)
 from load_identification.weighing.static_monitor import IdleJoints, MotionHistory, StaticMonitor
 from load_identification.weighing.weight import Known, Pose, TakenOff, Weight, still_block, weighed
 

@@ -38,8 +38,11 @@ from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import aluminium_block, load_wrench
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.offset_reading import errors_in_reading
-from load_identification.weighing.static_estimate import StaticEstimate, gravity_rows
+from load_identification.weighing.static_estimate import (
+    StaticEstimate,
+    errors_in_reading,
+    gravity_rows,
+)
 from load_identification.weighing.weight import still_block
 
 CELLS = 3
