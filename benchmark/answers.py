@@ -39,7 +39,7 @@ from load_identification.motion.joint_path import JointPath, Move
 from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import InputPublisher
 from load_identification.nodes.transport.runtime import NAMESPACE
-from load_identification.simulation.puma import PAPER_GOAL
+from load_identification.simulation.motions import PAPER_GOAL
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
 

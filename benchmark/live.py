@@ -56,7 +56,7 @@ from load_identification.nodes.transport.subscriptions import (
     STREAM_QOS,
     DrainedSubscription,
 )
-from load_identification.simulation.puma import puma_recording
+from load_identification.simulation.motions import puma_recording
 from load_identification.simulation.robots import puma_description
 from load_identification.typing_aliases import FloatArray
 

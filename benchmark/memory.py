@@ -18,7 +18,7 @@ import numpy as np
 
 from load_identification.interface.parameters import Parameters
 from load_identification.simulation.cells import Stages
-from load_identification.simulation.puma import puma_recording
+from load_identification.simulation.motions import puma_recording
 from load_identification.simulation.robots import PUMA
 
 RATE = 1000

@@ -17,7 +17,7 @@ from load_identification.model.inertial_parameters import InertialParameters, to
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.simulation.puma import PAPER_GOAL, PAPER_START
+from load_identification.simulation.motions import PAPER_GOAL, PAPER_START
 from load_identification.simulation.robots import joint, puma_description
 from load_identification.simulation.sensors import Recording, SensorModel, box, measure, simulate
 from load_identification.typing_aliases import FloatArray

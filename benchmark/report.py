@@ -29,7 +29,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from load_identification.interface.messages import NS, set_wrench
 from load_identification.recordings.reader import DESCRIPTION, JOINT_STATE, WRENCH
-from load_identification.simulation.puma import puma_recording
+from load_identification.simulation.motions import puma_recording
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import Recording
 

@@ -97,7 +97,7 @@ def pytest_unconfigure() -> None:
 from load_identification.commands.identify_arm import main as identify_arm  # noqa: E402
 from load_identification.model.robot import Robot  # noqa: E402
 from load_identification.motion.joint_path import JointPath, Move  # noqa: E402
-from load_identification.simulation.puma import PAPER_START, puma_trajectory  # noqa: E402
+from load_identification.simulation.motions import PAPER_START, puma_trajectory  # noqa: E402
 from load_identification.simulation.robots import puma_description  # noqa: E402
 from load_identification.simulation.sensors import (  # noqa: E402
     Recording,

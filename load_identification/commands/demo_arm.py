@@ -12,7 +12,7 @@ from load_identification.interface.messages import NS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.transport.publishers import InputPublisher
-from load_identification.simulation.puma import puma_trajectory
+from load_identification.simulation.motions import puma_trajectory
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     Recording,

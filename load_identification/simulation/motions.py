@@ -1,6 +1,7 @@
 """Random motions of ordinary work: rich, with pauses, pose by pose, tool down, creeping.
 
-They differ in the excitation of the load and in the appearance of errors tied to the pose.
+They differ in the excitation of the load and in the appearance of errors tied to the pose. Beside
+them are motions of the PUMA 560 of config/puma.urdf: the paper's move and a rich one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ import numpy as np
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Sines, random_sines
-from load_identification.simulation.robots import Arm
+from load_identification.simulation.robots import PUMA, Arm
+from load_identification.simulation.sensors import (
+    Recording,
+    SensorModel,
+    aluminium_block,
+    simulate,
+)
 from load_identification.typing_aliases import FloatArray
 
 HOLD = 1.5
@@ -40,6 +47,14 @@ TOOL_DOWN = np.deg2rad(10.0)
 
 QUINTIC_PEAK = 15.0 / 8.0
 """Peak velocity of a move from rest to rest over its mean velocity [-]."""
+
+PUMA_LOWER = np.deg2rad([-20.0, -100.0, 40.0, -100.0, -95.0, -180.0])
+PUMA_UPPER = np.deg2rad([120.0, -20.0, 140.0, 160.0, 95.0, 180.0])
+"""Part of the range of config/puma.urdf in which the arm stays well above the floor [rad]."""
+
+PAPER_START = np.deg2rad([0.0, 0.0, 0.0, -90.0, 0.0, 0.0])
+PAPER_GOAL = np.deg2rad([90.0, -60.0, 90.0, 90.0, 90.0, 90.0])
+"""The move of Atkeson, An and Hollerbach, section 3.1.2, in 2 s [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,3 +216,18 @@ def _pose_by_pose(
         segments.append(Move(pose, goal, move))
         pose, time = goal, time + held + move
     return Motion(JointPath(tuple(segments)), tuple(holds))
+
+
+def puma_trajectory(velocity_limit: FloatArray, duration: float, seed: int) -> JointPath:
+    """Rest for 1 s, do the paper's move in 2 s, then move richly for the given duration [s]."""
+    limits = Limits(PUMA_LOWER, PUMA_UPPER, velocity_limit)
+    rich = random_sines(PAPER_GOAL, limits, duration, seed)
+    rest = Move(PAPER_START, PAPER_START, 1.0)
+    return JointPath((rest, Move(PAPER_START, PAPER_GOAL, 2.0), rich))
+
+
+def puma_recording(duration: float, rate: float) -> Recording:
+    """Simulate the block on that way, which lasts so long [s], at 60 % of the velocity limits."""
+    robot = PUMA.robot()
+    trajectory = puma_trajectory(0.6 * robot.velocity_limits, duration - 3.0, 1)
+    return simulate(robot, trajectory, aluminium_block(), SensorModel(), rate, 0)

@@ -12,7 +12,7 @@ from load_identification.errors import ParameterError
 from load_identification.motion.joint_path import Move, Piece, Sampled, Stretch, Sweep
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Oscillation, Sines, random_sines
-from load_identification.simulation.puma import (
+from load_identification.simulation.motions import (
     PAPER_GOAL,
     PAPER_START,
     PUMA_LOWER,

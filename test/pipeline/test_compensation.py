@@ -26,7 +26,7 @@ from load_identification.pipeline.compensation import (
     LoadTakenOff,
 )
 from load_identification.signals.joint_motion import JointMotionNow
-from load_identification.simulation.puma import PUMA_LOWER, PUMA_UPPER
+from load_identification.simulation.motions import PUMA_LOWER, PUMA_UPPER
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     WRIST_SENSOR,

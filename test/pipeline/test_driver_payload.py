@@ -20,7 +20,7 @@ from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage, WristFront
-from load_identification.simulation.puma import PUMA_LOWER, PUMA_UPPER
+from load_identification.simulation.motions import PUMA_LOWER, PUMA_UPPER
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     WRIST_SENSOR,

@@ -16,8 +16,7 @@ from load_identification.simulation.cells import Conditions, Path, published, sa
 from load_identification.simulation.changes.draws import slip
 from load_identification.simulation.changes.scenarios import SCENARIOS, timing
 from load_identification.simulation.monte_carlo import Case, cramer_rao_covariance, message_bound
-from load_identification.simulation.motions import MOTIONS
-from load_identification.simulation.puma import puma_trajectory
+from load_identification.simulation.motions import MOTIONS, puma_trajectory
 from load_identification.simulation.robots import MOUNTS, puma_description
 from load_identification.simulation.sensors import (
     PUMA_ENCODER_RESOLUTION,

@@ -16,7 +16,7 @@ from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
-from load_identification.simulation.puma import PUMA_LOWER, PUMA_UPPER
+from load_identification.simulation.motions import PUMA_LOWER, PUMA_UPPER
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     Recording,
