@@ -1,4 +1,4 @@
-"""Friction at low speed and under load: taken where held-out data say so, and not elsewhere."""
+"""Friction and lateness of efforts: taken where held-out data say so, and not elsewhere."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.recording import ArmRecording
 from load_identification.arm.settings import Settings
 from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
+from load_identification.typing_aliases import FloatArray
 
 LEVEL, SLOPE = np.array([3.0, 4.0, 1.5]), np.array([4.0, 5.0, 1.5])
 """Coulomb and viscous friction [N m, N m s/rad]."""
@@ -49,12 +50,10 @@ def moved(
     return ArmRecording(f'seed {seed}', JOINTS, stamps_of(times), q, qd, noisy)
 
 
-def identified(stribeck: float, load: float, cutoffs: tuple[float, ...]) -> Session:
+def selected(stribeck: float, load: float, cutoffs: tuple[float, ...]) -> Session:
     """Identify from one motion, and predict another one."""
     fit, test = moved(2, 20.0, stribeck, load), moved(3, 15.0, stribeck, load)
-    drive = DriveModel('symmetric', 'symmetric', offset=True)
-    settings = Settings(cutoff=10.0, cutoffs=cutoffs, bandwidth=10.0)
-    return identify_and_test(ArmModel(Arm(NOMINAL), drive), [fit], test, settings)
+    return identified(fit, test, cutoffs=cutoffs)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,7 @@ def identified(stribeck: float, load: float, cutoffs: tuple[float, ...]) -> Sess
 def test_friction_beyond_coulombs_is_taken_where_another_motion_shows_it(
     stribeck: float, load: float, says: str
 ) -> None:
-    plain, chosen = (identified(stribeck, load, cutoffs) for cutoffs in ((), (10.0,)))
+    plain, chosen = (selected(stribeck, load, cutoffs) for cutoffs in ((), (10.0,)))
     left = [
         relative_error(s.prediction.measured, s.prediction.consistent) for s in (plain, chosen)
     ]
@@ -121,3 +120,79 @@ def test_a_load_that_the_description_lacks_is_asked_for() -> None:
     )
     assert not session.identified
     assert 'does the arm carry what it lacks, or are they motor currents' in session.warnings[0]
+
+
+def recording(
+    seed: int, seconds: float, delay: float = 0.0, low_pass: float = 0.0, bristles: float = 0.0
+) -> ArmRecording:
+    """Return a motion whose efforts come after a delay [s], or through a low-pass [Hz].
+
+    With bristles Coulomb friction builds up over a way [rad].
+    """
+    rng, times = np.random.default_rng(seed), np.arange(round(RATE * seconds)) / RATE
+    q, qd, qdd = smooth_motion(rng, 3, len(times), 1.0 / RATE)
+    dry = bent(q, bristles) if bristles else np.sign(qd)
+    effort = PinocchioArm(TRUTH, GRAVITY).torque((q, qd, qdd)) + dry * LEVEL + SLOPE * qd
+    if delay:
+        effort = np.stack([np.interp(times - delay, times, one) for one in effort.T], axis=1)
+    if low_pass:
+        share = 1.0 - np.exp(-2.0 * np.pi * low_pass / RATE)
+        for k in range(1, len(effort)):
+            effort[k] = effort[k - 1] + share * (effort[k] - effort[k - 1])
+    effort += rng.normal(0.0, 0.02, q.shape)
+    return ArmRecording(f'seed {seed}', JOINTS, stamps_of(times), q, qd, effort)
+
+
+def bent(q: FloatArray, way: float) -> FloatArray:
+    """Return what bristles that bend over a way give of their level, (n, J) (Dahl)."""
+    out = np.zeros_like(q)
+    for k, step in enumerate(np.diff(q, axis=0), start=1):
+        out[k] = np.clip(out[k - 1] + step / way * (1.0 - out[k - 1] * np.sign(step)), -1.0, 1.0)
+    return out
+
+
+def identified(
+    fit: ArmRecording,
+    test: ArmRecording,
+    cutoffs: tuple[float, ...] = (10.0,),
+    cutoff: float = 10.0,
+) -> Session:
+    drive = DriveModel('symmetric', 'symmetric', offset=True)
+    settings = Settings(cutoff=cutoff, cutoffs=cutoffs, bandwidth=10.0)
+    return identify_and_test(ArmModel(Arm(NOMINAL), drive), [fit], test, settings)
+
+
+@pytest.mark.parametrize(
+    ('delay', 'low_pass', 'says'),
+    [
+        (0.02, 0.0, 'the efforts are about 20 ms late'),
+        (-0.05, 0.0, 'the efforts are about 50 ms early'),
+        # A first step of 20 ms hardly helps here.
+        (0.15, 0.0, 'the efforts are about 150 ms late'),
+        (-0.2, 0.0, 'the efforts are about 200 ms early'),
+        # 75 ms where motion is slow.
+        (0.0, 2.0, 'the efforts are about 60 ms late'),
+    ],
+)
+def test_efforts_at_another_time_than_positions_are_named(
+    delay: float, low_pass: float, says: str
+) -> None:
+    session = identified(recording(2, 20.0, delay, low_pass), recording(3, 15.0, delay, low_pass))
+    assert session.warnings[0].startswith(says)
+    assert not session.identified
+
+
+def test_late_efforts_are_named_whose_fit_has_a_lower_cutoff_than_the_test() -> None:
+    session = identified(
+        recording(2, 20.0, 0.05), recording(3, 15.0, 0.05), cutoffs=(7.0,), cutoff=7.0
+    )
+    assert any(each.startswith('the efforts are about 50 ms late') for each in session.warnings)
+
+
+@pytest.mark.parametrize('bristles', [0.0, 0.05])
+def test_efforts_in_time_are_not(bristles: float) -> None:
+    """Friction that comes after the velocity reverses is no delay."""
+    session = identified(
+        recording(2, 20.0, bristles=bristles), recording(3, 15.0, bristles=bristles)
+    )
+    assert not [each for each in session.warnings if 'against the positions' in each]
