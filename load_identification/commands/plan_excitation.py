@@ -133,6 +133,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _request(options: argparse.Namespace) -> Request:
     from load_identification.arm.planning.planner import Request
 
+    if options.frame is not None and options.workspace is None:
+        raise ParameterError('--frame is the tool of --workspace: give that too, or leave it out')
     scales = options.position_scale, options.velocity_scale, options.acceleration_scale
     given = {**vars(options), 'scales': scales, 'frame': options.frame or options.tip}
     return Request(**{each.name: given[each.name] for each in fields(Request)})

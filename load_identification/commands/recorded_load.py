@@ -131,6 +131,11 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ParameterError('--static, --mechanism and --arm-model go one at a time')
     if arguments.static is not None and arguments.report:
         raise ParameterError('--report is for recordings: leave out --static')
+    if arguments.static is None and arguments.wrench_frame != 'sensor':
+        raise ParameterError(
+            f'--wrench-frame {arguments.wrench_frame} is for --static: in a recording, the wrench '
+            'has the axes of its frame_id, or of --sensor-frame'
+        )
     if arguments.mechanism is not None and arguments.report:
         raise ParameterError('--report is for arms: leave it out, or --mechanism')
     if arguments.arm_model is not None and arguments.gravity is not None:

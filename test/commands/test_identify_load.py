@@ -37,6 +37,8 @@ def test_real_recording_without_wrench_says_so(
     if not recording.is_dir():
         pytest.skip(f'no recording {recording}')
     assert f'no topic /wrench in recording {recording}' in error_of(capsys, recording)
+    base = error_of(capsys, recording, '--wrench-frame', 'base')
+    assert '--wrench-frame base is for --static' in base
 
 
 Identify = Callable[..., tuple[int, str, dict[str, Any]]]

@@ -219,6 +219,7 @@ def test_a_duration_bounds_the_experiments(urdf: Path, capsys: pytest.CaptureFix
         (['--tip', 'hand'], "--tip is 'hand'; it must be a link that a joint moves: link_1, "),
         (['--tip', 'base'], "--tip is 'base'; it must be a link that a joint moves"),
         (['--workspace', '0', '1', '0', '1', '0', '1', '--frame', 'base'], "'base' is not a link"),
+        (['--frame', 'link_2'], '--frame is the tool of --workspace: give that too'),
         (
             ['--workspace', '8', '9', '8', '9', '8', '9'],
             r'lacks .* m between the tool and the edge of the workspace from \[8\. 8\. 8\.\]',
