@@ -43,6 +43,7 @@ from load_identification.report.tables import (
 UNITS = {
     'delay': (1e3, 'ms'),
     'compliance': (1e6, 'ms²'),
+    'origin': (1e3, 'mm'),
     'gain': (100.0, '%'),
     'cross_talk': (1.0, ''),
     'joint_friction': (1.0, 'N·m'),

@@ -37,6 +37,9 @@ class ErrorPriors:
         [m].
     mounting : float
         Rotation of the sensor about each of its axes [rad].
+    origin : float
+        Distance of the sensor's origin from that of its frame along each axis, as far as it moves
+        otherwise: the centre of mass is from where torques are measured [m].
     base_tilt : float
         Tilt of gravity about each horizontal axis of the root [rad].
     joint_zero : float
@@ -56,6 +59,7 @@ class ErrorPriors:
     cross_talk: float = 0.005
     cross_talk_torque: float = 5e-4
     mounting: float = float(np.deg2rad(0.3))
+    origin: float = 0.002
     base_tilt: float = float(np.deg2rad(0.2))
     joint_zero: float = float(np.deg2rad(0.1))
     delay: float = 0.002
@@ -80,8 +84,8 @@ OF_AN_ARM = ('drive_gain', 'arm')
 """Classes of errors of an arm whose joints weigh; their names begin with these."""
 
 CLASSES = (
-    *('gain_common', 'gain', 'cross_talk', 'mounting', 'base_tilt', 'joint_zero', 'delay'),
-    *('compliance', 'joint_friction'),
+    *('gain_common', 'gain', 'cross_talk', 'mounting', 'origin', 'base_tilt', 'joint_zero'),
+    *('delay', 'compliance', 'joint_friction'),
     *OF_AN_ARM,
 )
 """Classes of errors that share a scale; gains of both kinds share one too."""
@@ -130,6 +134,8 @@ class SystematicErrors:
         std |= {f'gain.{c}': p.gain for c in CHANNELS}
         std |= {f'cross_talk.{CHANNELS[i]}.{CHANNELS[j]}': lever[i // 3, j // 3] for i, j in pairs}
         std |= {f'mounting.{a}': p.mounting for a in AXES}
+        self._origin = slice(len(std), len(std) + 3)
+        std |= {f'origin.{a}': 0.0 if gains or arm else p.origin for a in AXES}
         tilt, first = p.base_tilt if base else 0.0, len(std)
         std |= {f'base_tilt.{a}': tilt for a in AXES[:2]}
         std |= {f'joint_zero.{k + 1}': p.joint_zero for k in range(joints)}
@@ -201,6 +207,9 @@ class SystematicErrors:
             return np.zeros((6, 0))
         wrench = block.matrix @ body
         whole = np.zeros((6, len(self._used)))
+        # By what p moves the acceleration, and the load feels it: m and mc x.
+        further = block.matrix[:3, 1:4]
+        whole[:, self._origin] = np.vstack([body[0] * further, SKEW @ body[1:4] @ further])
         beyond, tilts = self._delay + 2, block.gravity_by_tilt.shape[1]
         if tilts or len(block.by_joint):
             # The load exerts m g and mc x g.

@@ -116,6 +116,9 @@ class Parameters:
     mounting_error: float = _parameter(0.005, 'rad', (0.0, 0.5))(
         'Std of the turn of the sensor about each axis; 0: none'
     )
+    origin_error: float = _parameter(0.002, 'm', (0.0, 0.5))(
+        'Std of the place where the sensor measures, along each axis of its frame; 0: as described'
+    )
     base_tilt: float = _parameter(0.0035, 'rad', (0.0, 0.5))(
         'Std of the tilt of the base about each horizontal axis; 0: none'
     )

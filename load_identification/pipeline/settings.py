@@ -54,6 +54,7 @@ def error_priors(parameters: Parameters) -> ErrorPriors:
         cross_talk=parameters.cross_talk,
         cross_talk_torque=parameters.cross_talk_torque,
         mounting=parameters.mounting_error,
+        origin=parameters.origin_error,
         base_tilt=parameters.base_tilt,
         joint_zero=parameters.joint_zero_error,
         delay=parameters.delay_error,

@@ -24,14 +24,14 @@ SOURCES = ('noise', 'drift', 'calibration', 'tool')
 zeros, delay and the pose field; the subtracted tool."""
 
 CAUSES = (
-    *('noise', 'drift', 'sensor gain', 'cross-talk', 'mounting', 'base tilt', 'joint zeros'),
-    *('delay', 'compliance', 'joint friction', 'drive gains', 'arm model'),
+    *('noise', 'drift', 'sensor gain', 'cross-talk', 'mounting', 'origin', 'base tilt'),
+    *('joint zeros', 'delay', 'compliance', 'joint friction', 'drive gains', 'arm model'),
     *('pose field', 'hysteresis and cables', 'tool'),
 )
 """Sources in the terms of the field: calibration is split by the classes of systematic errors, in
 their order, the pose field, and what depends on the path to a pose."""
 
-OF_CLASSES, OF_FIELD, OF_PATH = slice(2, 13), 12, 13
+OF_CLASSES, OF_FIELD, OF_PATH = slice(2, 14), 13, 14
 """Places among the causes: of the priors of all errors, of the pose field, and of the path."""
 
 NAMES = {len(each): each for each in (('noise', 'drift', 'errors of the cell', 'tool'), CAUSES)}

@@ -65,6 +65,12 @@ def _words(name: str, value: float, std: float, wrench_delay: float) -> str:
     if kind == 'mounting':
         found = f'{_degrees(value, std)} about its {which} axis'
         return f'sensor turned {found}: correct the robot description'
+    if kind == 'origin':
+        found = f'{1e3 * value:.1f} ± {1e3 * half:.1f} mm along {which}'
+        return (
+            f'the wrench is measured {found} from the origin of its frame, and the centre of mass '
+            'is from there: correct the robot description'
+        )
     if kind == 'joint_zero':
         return f'zero of joint {which} off by {_degrees(value, std)}: calibrate the encoders'
     if kind == 'delay':

@@ -14,14 +14,14 @@ from load_identification.estimation.belief.remedies import remedies
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import tilted
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import Conditions, filtered, record, sample
-from load_identification.simulation.motions import Motion
+from load_identification.simulation.motions import MOTIONS, Motion
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import NO_ERRORS, Cell, CellErrors, draw_cell
 
@@ -114,6 +114,28 @@ def test_the_gravity_said_is_that_turned_by_both_components(gravity: tuple[float
 def test_a_compliance_is_said_as_a_frequency(value: float, said: str) -> None:
     (words,) = remedies([('compliance', value, 1e-5, 1.8e-4)], np.array(DOWN), 0.0)
     assert said in words
+
+
+def test_where_the_sensor_measures_is_said_and_the_inertia_holds() -> None:
+    """With 10 mm moments of inertia had been claimed 5 std off, without a word."""
+    away = np.array([0.0, 0.0, 0.01])
+    path = sample(PUMA, MOTIONS['rich'](PUMA, 15.0, np.random.default_rng(0)), 15.0, 250.0)
+    joints, wrenches = record(path, LOAD, Conditions(), 0)
+    there = wrenches.wrench.copy()
+    there[:, 3:] -= np.cross(away, there[:, :3])
+    batch, _ = filtered(PUMA, joints, replace(wrenches, wrench=there), Parameters())
+    estimator = settings.payload_estimator(replace(Parameters(), gravity=PUMA.gravity))
+    estimator.update(batch)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.identified.all()
+    true = to_message_order(LOAD.to_vector())
+    true[1:4] -= away
+    assert np.all(np.abs(estimate.values - true) < 3.0 * estimate.std)
+    (said,) = [w for w in estimate.warnings if 'the wrench is measured' in w]
+    found = re.search(r'measured (\d+\.\d) ± \d+\.\d mm along z from the origin of its', said)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(10.0, abs=2.0)
 
 
 @pytest.mark.parametrize(('seed', 'size'), [(2, 0.004), (2, 0.02)])
