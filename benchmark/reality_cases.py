@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.robots import MOUNTS, Arm
-from load_identification.simulation.sensor_errors import CellErrors
+from load_identification.simulation.sensor_errors import NO_ERRORS, CellErrors
 from load_identification.simulation.sensors import WRIST_SENSOR
 
 ROBOTS: dict[str, Arm] = {
@@ -82,7 +82,10 @@ def _cases() -> dict[str, Case]:
     add('tied', Conditions(tied=('smooth', 'cables')), *two)
     add('all', replace(ordinary, tied=('smooth', 'cables')), *two, 'poses')
     add('friction', replace(ordinary, tied=('friction',)), *every)
-    add('compliance', Conditions(compliance=12.0), 'rich')
+    for frequency in (12.0, 7.0):
+        add(f'compliance-{frequency:.0f}Hz', Conditions(compliance=frequency), *every[:3])
+    for away in (0.002, 0.01):
+        add(f'origin-{1e3 * away:.0f}mm', Conditions(replace(NO_ERRORS, origin=away)), *every[:3])
     add('jitter', replace(ordinary, jitter=1.5e-3), *two)
     add('clocks', replace(ordinary, clock=2e-4), *two)
     add('spikes', replace(ordinary, spikes=2.0), *two)

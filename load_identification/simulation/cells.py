@@ -159,6 +159,10 @@ def published(
             q, qd, qdd = q + e[0], qd + e[1], qdd + e[2]
         true = Robot(path.mount.urdf, path.mount.sensor_frame, cell.gravity.tolist())
         frame = true.motion(q + cell.zeros, qd, qdd)
+    if cell.origin.any():
+        omega, turning = frame.angular_velocity, frame.angular_acceleration
+        further = np.cross(turning, cell.origin) + np.cross(omega, np.cross(omega, cell.origin))
+        frame = replace(frame, linear_acceleration=frame.linear_acceleration + further)
     wrench = exerted(frame) @ cell.response.T
     for kind in conditions.tied:
         wrench = wrench + _tied(kind, path, frame, wrench, for_field)

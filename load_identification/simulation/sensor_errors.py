@@ -53,6 +53,9 @@ class CellErrors:
         Zero of each joint [rad].
     lag : float
         Delay of the wrench beyond its stamp [s].
+    origin : float
+        Place where the sensor measures, along each axis of its frame [m]; that of an ordinary cell
+        is as described.
     """
 
     common_gain: float = 0.005
@@ -63,6 +66,7 @@ class CellErrors:
     tilt: float = float(np.deg2rad(0.2))
     zeros: float = float(np.deg2rad(0.1))
     lag: float = 0.002
+    origin: float = 0.0
 
     def times(self, factor: float) -> CellErrors:
         """Return all of them multiplied by a factor."""
@@ -90,12 +94,15 @@ class Cell:
         True minus published joint positions [rad].
     lag : float
         Delay of the wrench beyond its stamp [s].
+    origin : (3,) array
+        Where the sensor measures, in its frame [m].
     """
 
     response: FloatArray
     gravity: FloatArray
     zeros: FloatArray
     lag: float
+    origin: FloatArray
 
 
 def draw_cell(
@@ -123,9 +130,9 @@ def draw_cell(
     turned = np.kron(np.eye(2), Rotation.from_rotvec(turn).as_matrix())
     vertical = gravity / np.linalg.norm(gravity)
     tilt = tilt - vertical * (vertical @ tilt)
-    return Cell(
-        (np.eye(6) + mixed) @ turned, Rotation.from_rotvec(tilt).apply(gravity), zeros, float(lag)
-    )
+    down = Rotation.from_rotvec(tilt).apply(gravity)
+    origin = errors.origin * rng.standard_normal(3)
+    return Cell((np.eye(6) + mixed) @ turned, down, zeros, float(lag), origin)
 
 
 def smooth_field(direction: FloatArray, rng: np.random.Generator) -> FloatArray:
