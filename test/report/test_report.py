@@ -180,7 +180,7 @@ def test_the_budget_is_drawn_by_cause_and_by_source_and_not_where_it_is_unknown(
     assert budget_figure(snapshot) is None
     by_source = replace(snapshot, causes=np.array([[1.0], [0.0], [99.0], [0.0]]) * 1e-6)
     causes = np.zeros((len(CAUSES), 4))
-    causes[[0, 2, 11]] = np.array([[1.0], [39.0], [60.0]]) * 1e-6
+    causes[[0, 2, CAUSES.index('pose field')]] = np.array([[1.0], [39.0], [60.0]]) * 1e-6
     for each, rows, names in (
         (by_source, ['mass'], ['errors of the cell', 'noise']),
         (
