@@ -53,7 +53,7 @@ TERMINAL = pytest.StashKey[int]()
 LONGEST = (
     *('test_belief_in_work', 'test_ros_guided', 'test_real_arms', 'test_ros_apply_payload'),
     *('test_events', 'test_ros_recording', 'test_weight', 'test_streams'),
-    *('test_slow_change', 'test_ros_services', 'test_identify_arm', 'test_two_publishers'),
+    *('test_changes_in_cells', 'test_ros_services', 'test_identify_arm', 'test_two_publishers'),
     *('test_drive_gains', 'test_killed', 'test_advice_on_errors', 'test_ros_hexapod_services'),
 )
 """Modules begun first, in this order, those that compute and those that wait for topics by turns:

@@ -237,7 +237,7 @@ class ExcitationMonitor:
         model = claim.belief.model
         mixing = model.systematic.by_wrench(np.eye(6))
         by_angle = model.systematic.by_angle(self._by_angle)
-        # Held still, a pose shows no delay; friction of the last joint is then left as it was.
+        # Held still, a pose shows no delay and no origin; in swings these are left as they were.
         seen = np.flatnonzero(mixing.any(axis=(0, 1)) | by_angle.any(axis=0))
         down = -self._specific_force / np.linalg.norm(self._specific_force)
         asked = np.eye(model.size)[

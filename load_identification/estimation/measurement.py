@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from load_identification.estimation.derivatives import derivatives
 from load_identification.estimation.pose_errors import harmonics
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
@@ -29,9 +30,6 @@ BY_ACCELERATION = wrench_regressor(UNIT[:, :3], np.zeros((6, 3)), UNIT[:, 3:]).r
 
 UNSEEN = 1.0
 """Time between the ends of two blocks from which the arm may have been anywhere [s]."""
-
-BESIDE_NS = 150_000_000
-"""Largest distance of a sample from a block that shows how the motion goes on [ns]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +183,7 @@ def make_block(
     still = bool(batch.rest.all())
     turning = float(np.linalg.norm(batch.angular_velocity.mean(axis=0)))
     direction = _direction(batch)
-    slope, bend = _derivatives(batch, matrix, beside)
+    slope, bend = derivatives(batch, matrix, beside)
     return Block(
         stamp=int(batch.stamps[-1]),
         elapsed=elapsed,
@@ -208,31 +206,6 @@ def make_block(
         blur=(batch.acceleration_noise.mean(axis=0).T @ BY_ACCELERATION).reshape(-1, 6, 10),
         root=root,
     )
-
-
-def _derivatives(
-    batch: FilteredBatch, matrix: FloatArray, beside: Sequence[FilteredBatch]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean first and second time derivatives (6, 10) of matrices (n, 6, 10).
-
-    From the middle of the first sample and that before it to the middle of the last and that
-    after: so much central differences at all samples add up to, however these are spaced.
-    """
-    first, last = batch.stamps[[0, -1]].tolist()
-    before = [other for other in beside if 0 < first - other.stamps[0] < BESIDE_NS]
-    after = [other for other in beside if 0 < other.stamps[0] - last < BESIDE_NS]
-    run, zero = [*before, batch, *after], np.zeros(matrix.shape[1:])
-    if len(batch.stamps) + len(run) < 3:
-        return zero, zero
-    times = 1e-9 * (np.concatenate([each.stamps for each in run]) - first)
-    every = np.concatenate([matrix if each is batch else -each.regressor for each in run])
-    # Values and rates half-way between the first two, and the last two.
-    middle, value = (0.5 * (x[[0, -2]] + x[[1, -1]]) for x in (times, every))
-    rate = (every[[1, -1]] - every[[0, -2]]) / (times[[1, -1]] - times[[0, -2]])[:, None, None]
-    begin = (middle[0], value[0]) if before else (times[0], every[0])
-    end = (middle[1], value[1]) if after else (times[-1], every[-1])
-    slope, span = (end[1] - begin[1]) / (end[0] - begin[0]), middle[1] - middle[0]
-    return slope, (rate[1] - rate[0]) / span if span > 0.0 else zero
 
 
 def _by_joint(batch: FilteredBatch) -> FloatArray:

@@ -135,7 +135,7 @@ class SystematicErrors:
         std |= {f'cross_talk.{CHANNELS[i]}.{CHANNELS[j]}': lever[i // 3, j // 3] for i, j in pairs}
         std |= {f'mounting.{a}': p.mounting for a in AXES}
         self._origin = slice(len(std), len(std) + 3)
-        std |= {f'origin.{a}': 0.0 if gains or arm else p.origin for a in AXES}
+        std |= {f'origin.{a}': p.origin for a in AXES}
         tilt, first = p.base_tilt if base else 0.0, len(std)
         std |= {f'base_tilt.{a}': tilt for a in AXES[:2]}
         std |= {f'joint_zero.{k + 1}': p.joint_zero for k in range(joints)}

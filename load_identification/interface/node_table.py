@@ -107,7 +107,8 @@ BEHIND_JOINTS: Mapping[str, Any] = {
     'required_mass_std': 0.1,
     'required_center_of_mass_std': 0.01,
     **dict.fromkeys(('gain_common', 'gain', 'cross_talk', 'cross_talk_torque'), 0.0),
-    **dict.fromkeys(('mounting_error', 'field_force', 'field_torque'), 0.0),
+    **dict.fromkeys(('mounting_error', 'origin_error', 'compliance'), 0.0),
+    **dict.fromkeys(('field_force', 'field_torque'), 0.0),
 }
 """Other defaults for an arm that weighs with its joints: it has no sensor and none of a sensor's
 errors; its own errors come with the samples."""

@@ -113,6 +113,10 @@ def test_stamps_that_come_in_bursts_make_no_slope_of_noise() -> None:
     )
     block = make_block(noisy, int(noisy.stamps[0]) - 1)
     assert np.abs(block.slope[:3, 0]).max() < 4.0 * 0.05 / 0.08
+    assert not block.bend.any()
+    again = make_block(replace(noisy, stamps=noisy.stamps[[0, 0, 2, 4, 4]]), int(noisy.stamps[0]))
+    assert np.isfinite(again.slope).all()
+    assert not again.bend.any()
 
 
 @pytest.mark.parametrize('seed', range(4))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SOURCES = ('noise', 'drift', 'calibration', 'tool')
 """Sources of variance: white noise; random walk of the offset; gains, mounting, gravity, joint
-zeros, delay and the pose field; the subtracted tool."""
+zeros, delay, compliance and the pose field; the subtracted tool."""
 
 CAUSES = (
     *('noise', 'drift', 'sensor gain', 'cross-talk', 'mounting', 'origin', 'base tilt'),

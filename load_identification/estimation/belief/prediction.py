@@ -108,6 +108,11 @@ def robust_block(
     return replace(again, **same)
 
 
+def ringing(block: Block, body: FloatArray, compliance: float) -> FloatArray:
+    """Return the std (6,) of a block's wrench by what rings after each jerk [N, N m]."""
+    return np.asarray(RINGS * compliance * (block.bend @ body))
+
+
 def derated(block: Block, body: FloatArray, noise: FloatArray, compliance: float) -> Block:
     """Return a block that weighs no more than the noise of its accelerations allows.
 
@@ -125,7 +130,7 @@ def derated(block: Block, body: FloatArray, noise: FloatArray, compliance: float
         Its size in the cell, see `ErrorPriors` [s²].
     """
     made = ((block.blur @ body) ** 2).sum(axis=0)
-    made += (RINGS * compliance * (block.bend @ body)) ** 2
+    made += ringing(block, body, compliance) ** 2
     known = np.repeat(noise, 3) ** 2
     share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
     return replace(block, weight=share * block.weight)

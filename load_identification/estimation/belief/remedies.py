@@ -37,7 +37,13 @@ def remedies(errors: Iterable[Error], gravity: FloatArray, wrench_delay: float) 
 
 
 def _exceeds(error: Error) -> bool:
-    _, value, std, prior = error
+    """Return whether an error surely exceeds ordinary size.
+
+    A negative compliance is the square of a delay, or a low-pass, which looks like a delay.
+    """
+    name, value, std, prior = error
+    if name == 'compliance' and value < 0.0:
+        return False
     return abs(value) - INTERVAL * std >= WORTH_A_WORD * prior
 
 
@@ -78,12 +84,11 @@ def _words(name: str, value: float, std: float, wrench_delay: float) -> str:
         found = f'{1e3 * abs(value):.1f} ± {1e3 * half:.1f} ms {sense}'
         return f'wrench is {found} than its stamp: set wrench_delay to {wrench_delay + value:.4f}'
     if kind == 'compliance':
-        size, frequency = f'{abs(value):.2g}', 1.0 / (2.0 * np.pi * np.sqrt(abs(value)))
-        found = f'arm, mounting or load give way as on a spring of {frequency:.1f} Hz: start and'
-        found += ' stop gently,'
-        if value < 0.0:
-            found = f'the driver smooths the wrench as a low-pass of {frequency:.1f} Hz:'
-        return f'{found} set compliance to {size}'
+        low, high = 1.0 / (2.0 * np.pi * np.sqrt([value + half, value - half]))
+        return (
+            f'arm, mounting or load give way as on a spring of {low:.1f} to {high:.1f} Hz: start '
+            f'and stop gently, set compliance to {value:.2g}'
+        )
     if kind == 'joint_friction':
         size = f'{abs(value):.2g}'
         found = f'{size} ± {half:.2g} N·m'

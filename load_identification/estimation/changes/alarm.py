@@ -11,6 +11,7 @@ from scipy.special import chdtri
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
+from load_identification.estimation.belief.prediction import ringing
 from load_identification.estimation.changes.scan import Scanner
 from load_identification.estimation.measurement import GROUPS, TORQUE, Block, merged
 
@@ -193,7 +194,8 @@ def over_gate(
         covariance = covariance.copy()
         covariance[np.ix_(live, live)] += np.linalg.inv(information.T @ information)
     # Covariance due to the errors of this block's accelerations.
-    moving = NOISE_MARGIN * (block.blur @ belief.values[belief.model.body])
+    body = belief.values[belief.model.body]
+    moving = NOISE_MARGIN * np.vstack([block.blur @ body, ringing(block, body, belief.compliance)])
     covariance = covariance + np.diag(unsure * white) + moving.T @ moving
     ratios = []
     for channels in (live, live[GROUPS[live] == TORQUE]):

@@ -101,19 +101,11 @@ def test_the_gravity_said_is_that_turned_by_both_components(gravity: tuple[float
     assert '-0.20' not in words
 
 
-@pytest.mark.parametrize(
-    ('value', 'said'),
-    [
-        (
-            7e-4,
-            'give way as on a spring of 6.0 Hz: start and stop gently, set compliance to 0.0007',
-        ),
-        (-7e-4, 'the driver smooths the wrench as a low-pass of 6.0 Hz: set compliance to 0.0007'),
-    ],
-)
-def test_a_compliance_is_said_as_a_frequency(value: float, said: str) -> None:
-    (words,) = remedies([('compliance', value, 1e-5, 1.8e-4)], np.array(DOWN), 0.0)
-    assert said in words
+def test_a_compliance_is_said_as_a_frequency() -> None:
+    (words,) = remedies([('compliance', 7e-4, 5e-5, 1.8e-4)], np.array(DOWN), 0.0)
+    assert 'give way as on a spring of 5.6 to 6.5 Hz: start and' in words
+    assert words.endswith('set compliance to 0.0007')
+    assert remedies([('compliance', -7e-4, 5e-5, 1.8e-4)], np.array(DOWN), 0.0) == []
 
 
 def test_where_the_sensor_measures_is_said_and_the_inertia_holds() -> None:
@@ -138,7 +130,7 @@ def test_where_the_sensor_measures_is_said_and_the_inertia_holds() -> None:
     assert float(found[1]) == pytest.approx(10.0, abs=2.0)
 
 
-@pytest.mark.parametrize(('seed', 'size'), [(2, 0.004), (2, 0.02)])
+@pytest.mark.parametrize(('seed', 'size'), [(2, 0.004), (2, 0.02), (2, 0.03)])
 def test_a_delay_is_said_once_and_set_as_said_is_gone(seed: int, size: float) -> None:
     errors = replace(NO_ERRORS, lag=size)
     before = 0.003
