@@ -160,9 +160,7 @@ def published(
         true = Robot(path.mount.urdf, path.mount.sensor_frame, cell.gravity.tolist())
         frame = true.motion(q + cell.zeros, qd, qdd)
     if cell.origin.any():
-        omega, turning = frame.angular_velocity, frame.angular_acceleration
-        further = np.cross(turning, cell.origin) + np.cross(omega, np.cross(omega, cell.origin))
-        frame = replace(frame, linear_acceleration=frame.linear_acceleration + further)
+        frame = moved(frame, cell.origin)
     wrench = exerted(frame) @ cell.response.T
     for kind in conditions.tied:
         wrench = wrench + _tied(kind, path, frame, wrench, for_field)
@@ -190,6 +188,13 @@ def published(
     gained = np.round(conditions.clock * (path.stamps - path.stamps[0])).astype(np.int64)
     stamps = path.stamps + gained
     return joints, WrenchBatch(path.robot.sensor_frame, stamps, s.stepped(wrench))
+
+
+def moved(frame: FrameMotion, lever: FloatArray) -> FrameMotion:
+    """Return the motion of a point at `lever` (3,) in a frame [m], with the frame's axes."""
+    turning = np.cross(frame.angular_acceleration, lever)
+    turning += np.cross(frame.angular_velocity, np.cross(frame.angular_velocity, lever))
+    return replace(frame, linear_acceleration=frame.linear_acceleration + turning)
 
 
 class Stages:

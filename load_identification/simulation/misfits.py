@@ -14,7 +14,7 @@ from load_identification.estimation.misfit.trials import Kind
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
-from load_identification.simulation.cells import Conditions, Path, published, sample
+from load_identification.simulation.cells import Conditions, Path, moved, published, sample
 from load_identification.simulation.changes.draws import drawn_load, unit
 from load_identification.simulation.motions import Motion
 from load_identification.simulation.robots import Arm
@@ -142,13 +142,6 @@ def joints_exchanged(first: int, second: int) -> Fault:
 def elsewhere(x: float, y: float, z: float) -> Fault:
     """Put the sensor elsewhere on its link than described [m]."""
     return Fault(Kind.PLACE, lever=(x, y, z))
-
-
-def moved(frame: FrameMotion, lever: FloatArray) -> FrameMotion:
-    """Return the motion of a point at `lever` (3,) in a frame [m], with the frame's axes."""
-    turning = np.cross(frame.angular_acceleration, lever)
-    turning += np.cross(frame.angular_velocity, np.cross(frame.angular_velocity, lever))
-    return replace(frame, linear_acceleration=frame.linear_acceleration + turning)
 
 
 def carried(newtons: float) -> Fault:

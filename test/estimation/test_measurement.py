@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 import pytest
+from estimates import estimated
 from scipy.interpolate import CubicSpline
 
 from load_identification.estimation import drift
@@ -65,18 +67,25 @@ def test_a_zero_error_of_a_joint_moves_the_whole_wrench() -> None:
     np.testing.assert_allclose(found, numeric, atol=1e-6)
 
 
+def from_pose_to_pose(
+    rng: np.random.Generator, moves: int, reach: float, rest: Callable[[], float], duration: float
+) -> Motion:
+    """Return moves of a duration [s] to poses up to `reach` [rad] away, each after a rest [s]."""
+    pose = middle = (PUMA.limits.lower + PUMA.limits.upper) / 2.0
+    segments = list[Sines | Move]()
+    for _ in range(moves):
+        goal = middle + rng.uniform(-reach, reach, len(middle))
+        segments += [Move(pose, pose, rest()), Move(pose, goal, duration)]
+        pose = goal
+    return Motion(JointPath(tuple(segments)))
+
+
 def moved_briskly(seed: int, late: float) -> tuple[FilteredBatch, InertialParameters]:
     """Return a load moved from pose to pose in 0.35 to 0.7 s, its wrench `late` [s], and it."""
     rng = np.random.default_rng([seed, 0])
-    middle = (PUMA.limits.lower + PUMA.limits.upper) / 2.0
-    pose, segments = middle, list[Sines | Move]()
-    for _ in range(10):
-        goal = middle + rng.uniform(-0.5, 0.5, len(middle))
-        segments += [Move(pose, pose, rng.uniform(0.1, 0.4)), Move(pose, goal, 0.6)]
-        pose = goal
-    path = JointPath(tuple(segments))
+    motion = from_pose_to_pose(rng, 10, 0.5, lambda: rng.uniform(0.1, 0.4), 0.6)
     load = drawn_load(np.random.default_rng([seed, 1]), 3.0)
-    taken = sample(PUMA, Motion(path), path.duration, 500.0)
+    taken = sample(PUMA, motion, motion.trajectory.duration, 500.0)
     batch, _ = filtered(PUMA, *record(taken, load, Conditions(), seed), Parameters())
     times, exerted = 1e-9 * batch.stamps, -batch.regressor @ load.to_vector()
     noise = rng.standard_normal(exerted.shape) * np.repeat([0.03, 0.0012], 3)
@@ -125,10 +134,7 @@ def test_a_delay_is_what_brisk_motion_shows(seed: int) -> None:
     late = 0.003
     batch, _ = moved_briskly(seed, late)
     estimator = settings.payload_estimator(replace(Parameters(), gravity=PUMA.gravity))
-    estimator.update(batch)
-    estimate = estimator.estimate()
-    assert estimate is not None
-    found = estimate.calibration['delay']
+    found = estimated(estimator, [batch]).calibration['delay']
     assert found.std < 1e-4
     assert abs(found.value - late) < 2.5 * found.std
 
@@ -137,20 +143,12 @@ def test_a_delay_is_what_brisk_motion_shows(seed: int) -> None:
 def test_what_gives_way_behind_the_encoders_is_no_mass(frequency: float, seed: int) -> None:
     """Masses moved in 0.5 s on joints that sway at 7 Hz had been 4 to 6 std too large."""
     rng = np.random.default_rng([seed, 0])
-    pose = middle = (PUMA.limits.lower + PUMA.limits.upper) / 2.0
-    segments = list[Sines | Move]()
-    for _ in range(12):
-        goal = middle + rng.uniform(-0.3, 0.3, len(middle))
-        segments += [Move(pose, pose, 0.5), Move(pose, goal, 0.5)]
-        pose = goal
-    path = JointPath(tuple(segments))
+    motion = from_pose_to_pose(rng, 12, 0.3, lambda: 0.5, 0.5)
     load = drawn_load(np.random.default_rng([seed, 1]), 3.0)
-    taken = sample(PUMA, Motion(path), path.duration, 500.0)
+    taken = sample(PUMA, motion, motion.trajectory.duration, 500.0)
     recorded = record(taken, load, Conditions(compliance=frequency), seed)
     estimator = settings.payload_estimator(replace(Parameters(), gravity=PUMA.gravity))
-    estimator.update(filtered(PUMA, *recorded, Parameters())[0])
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator, [filtered(PUMA, *recorded, Parameters())[0]])
     assert estimate.identified[0]
     assert abs(estimate.values[0] - load.mass) < 2.5 * estimate.std[0]
     found = estimate.calibration.get('compliance')

@@ -18,7 +18,7 @@ from load_identification.estimation.belief.error_scales import learned_scales
 from load_identification.estimation.belief.linearisation import Start, keep, linearised
 from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
-from load_identification.estimation.belief.prediction import Prediction
+from load_identification.estimation.belief.prediction import Prediction, ringing
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
 from load_identification.estimation.pose_errors import LEAST_KEPT
 from load_identification.numerics.triangle import (
@@ -143,6 +143,20 @@ class Belief:
     def settled(self) -> bool:
         """Whether the linearisation point is final, so that no blocks are kept."""
         return self.start is None
+
+    def derated(self, block: Block, body: FloatArray | None = None) -> Block:
+        """Return a block that weighs no more than the noise of its accelerations allows.
+
+        Usually that is part of the noise known from residuals; in single blocks it may be far
+        more. What is compliant rings after each jerk, by as much as it gives way within a block.
+        `body` is phi (10,); without it, that of the linearisation point.
+        """
+        phi = self.body if body is None else body
+        made = ((block.blur @ phi) ** 2).sum(axis=0)
+        made += ringing(block, phi, self.compliance) ** 2
+        known = np.repeat(self.noise.at(block.rest), 3) ** 2
+        share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
+        return replace(block, weight=share * block.weight)
 
     def after(self, block: Block) -> Belief:
         """Apply the time update to a block's time; at rest only clocks go on, no other error."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from load_identification.estimation.belief.noise_levels import scatter_of_any
-from load_identification.estimation.belief.prediction import derated
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.numerics.triangle import covariance_of_last
 from load_identification.typing_aliases import FloatArray
@@ -99,7 +98,7 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
     again = replace(belief, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
     for kept in belief.held:
         noise = belief.noise.at(kept.rest)
-        block = derated(kept, body, noise, belief.compliance) if own else kept
+        block = belief.derated(kept, body) if own else kept
         again = again.after(block)
         rows = belief.model.weighted(belief.model.rows(block, body), block, noise)
         again = again.with_rows(rows, block, noise)

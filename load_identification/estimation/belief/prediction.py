@@ -104,36 +104,13 @@ def robust_block(
     if weights is None:
         return block
     again = make_block(batch, 0, weights, taken)
-    same = {name: getattr(block, name) for name in ('elapsed', 'angle', 'slope', 'bend')}
-    return replace(again, **same)
+    again = replace(again, elapsed=block.elapsed, angle=block.angle)
+    return replace(again, slope=block.slope, bend=block.bend)
 
 
 def ringing(block: Block, body: FloatArray, compliance: float) -> FloatArray:
     """Return the std (6,) of a block's wrench by what rings after each jerk [N, N m]."""
     return np.asarray(RINGS * compliance * (block.bend @ body))
-
-
-def derated(block: Block, body: FloatArray, noise: FloatArray, compliance: float) -> Block:
-    """Return a block that weighs no more than the noise of its accelerations allows.
-
-    Usually that is part of the noise known from residuals; in single blocks it may be far more.
-    What is compliant rings after each jerk, by as much as it gives way within a block.
-
-    Parameters
-    ----------
-    block : Block
-    body : (10,) array
-        phi.
-    noise : (2,) array
-        Known noise of a sample [N, N m].
-    compliance : float
-        Its size in the cell, see `ErrorPriors` [s²].
-    """
-    made = ((block.blur @ body) ** 2).sum(axis=0)
-    made += ringing(block, body, compliance) ** 2
-    known = np.repeat(noise, 3) ** 2
-    share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
-    return replace(block, weight=share * block.weight)
 
 
 def _distance(away: FloatArray, variance: FloatArray) -> FloatArray:

@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.prediction import derated
 from load_identification.estimation.changes.alarm import Alarm, over_gate
 from load_identification.estimation.changes.hypotheses import (
     AS_BEFORE,
@@ -168,8 +167,7 @@ class ChangeDetection:
         if found is not None:
             return self._begin(*found, block)
         self._alarm.keep(belief, block)
-        less = derated(block, belief.body, belief.noise.at(block.rest), belief.compliance)
-        later = self._alarm.widened(belief).with_block(less)
+        later = self._alarm.widened(belief).with_block(belief.derated(block))
         return self.slowly.update(later, block) if self._watch else later
 
     def _begin(self, bank: Belief, before: Belief, passed: list[Block], block: Block) -> Belief:
@@ -195,7 +193,7 @@ class ChangeDetection:
         """Update the hypotheses by a block; return the belief before, or that of the cause."""
         self.before = before.after(block)
         # For all hypotheses alike: with its own noise any load would fit that is large enough.
-        block = derated(block, before.body, before.noise.at(block.rest), before.compliance)
+        block = before.derated(block)
         self._gap |= block.elapsed > GAP
         self._pending += block.elapsed
         self._steady += block.elapsed

@@ -9,7 +9,6 @@ import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
-from load_identification.estimation.belief.prediction import derated
 from load_identification.estimation.changes.hypotheses import ARM
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.numerics.triangle import combine, forget, std_of_last, time_update, values
@@ -86,8 +85,7 @@ class _Scan:
     def with_block(self, block: Block, rows: FloatArray) -> _Scan:
         """Continue the scan with a block and its `Model.rows`; it is predicted to the first."""
         one, noise = self.one, self.one.noise.at(block.rest)
-        less = derated(block, one.body, noise, one.compliance)
-        rows = one.model.weighted(rows, less, noise)
+        rows = one.model.weighted(rows, one.derated(block), noise)
         pair = [self.same, self.other]
         if self.blocks:
             keep, variances = one.model.moved(block.elapsed, block.angle, one.scales, one.weight)

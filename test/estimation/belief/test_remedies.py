@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from estimates import estimated
 
 from load_identification.estimation.belief.remedies import remedies
 from load_identification.estimation.payload_estimate import PayloadEstimate
@@ -49,9 +50,7 @@ def played(
     estimator = settings.payload_estimator(parameters)
     estimator.update(batch)
     estimator.finish()
-    estimate = estimator.estimate()
-    assert estimate is not None
-    return estimator, estimate
+    return estimator, estimated(estimator)
 
 
 def off(seed: int, errors: CellErrors, gravity: tuple[float, ...] = DOWN) -> Cell:
@@ -117,9 +116,7 @@ def test_where_the_sensor_measures_is_said_and_the_inertia_holds() -> None:
     there[:, 3:] -= np.cross(away, there[:, :3])
     batch, _ = filtered(PUMA, joints, replace(wrenches, wrench=there), Parameters())
     estimator = settings.payload_estimator(replace(Parameters(), gravity=PUMA.gravity))
-    estimator.update(batch)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator, [batch])
     assert estimate.identified.all()
     true = to_message_order(LOAD.to_vector())
     true[1:4] -= away
