@@ -210,6 +210,7 @@ class ExcitationMonitor:
                 self._fastest.drop_since(self._newest - UNNOTICED_NS)
             self._before = self._fastest
         self._fastest = FastestMotion()
+        self._lag.begin_unresolved()
 
     def end_unresolved(self, another_load: bool) -> None:
         """Restore the excitation from before, unless the load is another one.
@@ -221,6 +222,7 @@ class ExcitationMonitor:
         elif self._before is not None and not another_load:
             self._fastest = self._before
         self._before = None
+        self._lag.end_unresolved()
 
     def excitation(self, parameters: FloatArray, tool: FloatArray | None = None) -> Excitation:
         """Return the excitation of inertia; see `FastestMotion.excitation`."""

@@ -313,8 +313,8 @@ class PayloadEstimator:
             return Withheld.SET_UP_WRONG, self.misfit.cause
         if self.changes.before is not None:
             long = self.changes.open_for > IMPLAUSIBLE
-            puzzle = self.misfit.puzzle if long else ''
-            return Withheld.CHANGED, '; '.join(filter(None, (self.changes.why(), puzzle)))
+            puzzles = (self.delay_words or self.misfit.puzzle,) if long else ()
+            return Withheld.CHANGED, '; '.join(filter(None, (self.changes.why(), *puzzles)))
         return (Withheld.SUSPECTED, self.misfit.suspicion) if self.misfit.suspicion else (None, '')
 
     @property

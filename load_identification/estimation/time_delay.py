@@ -120,12 +120,29 @@ class DelayEstimator:
         self.estimate = UNKNOWN
         """The present estimate."""
         self._frame = ''
-        self._costs = np.zeros((GROUPS, len(LAGS)))
-        self._blocks = 0
+        self._begin()
+        self._before: tuple[FloatArray, int] | None = None
         self._waiting: list[FloatArray] = []
         self._waiting_stamps: list[IntArray] = []
         self._start: int | None = None
         self._newest = 0
+
+    def _begin(self) -> None:
+        self._costs = np.zeros((GROUPS, len(LAGS)))
+        self._blocks = 0
+
+    def begin_unresolved(self) -> None:
+        """Begin anew after a change, which may be one of the stamps; what was found is kept."""
+        if self._before is None:
+            self._before = self._costs, self._blocks
+            self._begin()
+
+    def end_unresolved(self) -> None:
+        """Use again what was found before the change, unless what came since is enough."""
+        if self._before is not None and self._blocks < LEAST_BLOCKS:
+            costs, blocks = self._before
+            self._costs, self._blocks = self._costs + costs, self._blocks + blocks
+        self._before = None
 
     def update(self, batch: FilteredBatch) -> None:
         """Process filtered samples.

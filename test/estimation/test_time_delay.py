@@ -288,6 +288,21 @@ def test_a_known_delay_is_followed_when_it_changes() -> None:
     assert estimator.estimate.value_s == pytest.approx(0.02, abs=3e-3)
 
 
+@pytest.mark.parametrize(('motion', 'lag'), [(14.0, 0.05), (8.0, 0.0)])
+def test_after_a_change_the_delay_is_sought_anew(motion: float, lag: float) -> None:
+    """What came before counts again if there was too little motion since: four blocks of 2 s."""
+    estimator = DelayEstimator(0.05, 0.003)
+    estimator.update(ideal(0.0, duration=20.0))
+    estimator.begin_unresolved()
+    later = ideal(lag, motion, seed=1)
+    estimator.update(replace(later, stamps=later.stamps + 21_000_000_000))
+    estimator.end_unresolved()
+    latest = ideal(lag, 8.0, seed=2)
+    estimator.update(replace(latest, stamps=latest.stamps + 36_000_000_000))
+    assert estimator.estimate.known
+    assert estimator.estimate.value_s == pytest.approx(lag, abs=2e-3)
+
+
 def test_a_sensor_model_without_noise_gives_the_lag_itself() -> None:
     exact = SensorModel(0.0, None, 0.0, 0.0, force_step=0.0, torque_step=0.0)
     case = replace(CASE, sensors=exact)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from load_identification.estimation.events import EventKind
+from load_identification.interface.messages import NS
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import FrameMotion
@@ -79,6 +80,24 @@ def test_what_a_hose_does_while_no_samples_come_is_no_change(seed: int) -> None:
     assert not stages.estimator.events.since(0)
     assert estimate.identified[0]
     assert abs(estimate.values[0] - 1.2) < 3.0 * estimate.std[0]
+
+
+def test_a_clock_that_steps_is_a_contact_and_named() -> None:
+    """Its delay was sought in all motion since the start, and never found."""
+    mount = MOUNTS['six_joints']
+    path = sample(mount, MOTIONS['rich'](mount, 24.0, np.random.default_rng(3)), 24.0, 250.0)
+    joints, wrenches = record(path, drawn_load(np.random.default_rng(4), 1.2), Conditions(), 3)
+    wrenches.stamps[wrenches.stamps > wrenches.stamps[0] + 8 * NS] += NS // 20
+    batch, _ = filtered(mount, joints, wrenches, Parameters())
+    estimator = settings.payload_estimator(Parameters())
+    for piece in pieces(batch):
+        estimator.update(piece)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert not estimate.identified.any()
+    assert estimator.delay.value_s == pytest.approx(0.05, abs=2e-3)
+    assert 'contact' in estimate.reasons[0]
+    assert 'set wrench_delay to 0.0' in estimate.reasons[0]
 
 
 def test_a_grasp_at_rest_is_no_load_of_tons() -> None:
