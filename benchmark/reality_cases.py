@@ -81,6 +81,7 @@ def _cases() -> dict[str, Case]:
     add('like-a-load', replace(ordinary, tied=('smooth', 'path', 'linear')), *two)
     add('tied', Conditions(tied=('smooth', 'cables')), *two)
     add('all', replace(ordinary, tied=('smooth', 'cables')), *two, 'poses')
+    add('taut-cable', Conditions(tied=('taut cable',)), *every[:3])
     add('friction', replace(ordinary, tied=('friction',)), *every)
     for frequency in (12.0, 7.0):
         add(f'compliance-{frequency:.0f}Hz', Conditions(compliance=frequency), *every[:3])

@@ -245,7 +245,8 @@ class ExcitationMonitor:
         asked = np.eye(model.size)[
             [*model.places(model.body), *model.places(model.offset), *model.errors.start + seen]
         ]
-        here = model.of_pose(harmonics(down))[:, :-1] if model.pose.used else asked[:0]
+        here = model.of_pose(harmonics(down), np.zeros(3))[:, :-1]
+        here = here if model.pose.used else asked[:0]
         root = root_covariance(claim.belief.triangle, np.vstack([asked, here]))
         knowledge = Knowledge(
             parameters=claim.parameters,

@@ -10,7 +10,7 @@ import numpy as np
 from load_identification.estimation.derivatives import derivatives
 from load_identification.estimation.pose_errors import harmonics
 from load_identification.interface.batches import FilteredBatch
-from load_identification.model.regressor import wrench_regressor
+from load_identification.model.regressor import SKEW, wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 PARAMETERS = 10
@@ -31,6 +31,9 @@ BY_ACCELERATION = wrench_regressor(UNIT[:, :3], np.zeros((6, 3)), UNIT[:, 3:]).r
 UNSEEN = 1.0
 """Time between the ends of two blocks from which the arm may have been anywhere [s]."""
 
+REMEMBERED = 60.0
+"""Time constant with which the reference of a displacement follows [s]; it is integrated."""
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -44,6 +47,10 @@ class Block:
         Time since the previous block [s].
     angle : float
         Angle by which the sensor has turned since [rad].
+    twist : (6,) array
+        Mean velocity of S, linear before angular, in S [m/s, rad/s].
+    position : (3,) array
+        Displacement of S from about where it was in the last minute, in S [m].
     rest : bool
         Whether the sensor is at rest.
     matrix : (6, 10) array
@@ -84,6 +91,8 @@ class Block:
     stamp: int
     elapsed: float
     angle: float
+    twist: FloatArray
+    position: FloatArray
     rest: bool
     matrix: FloatArray
     slope: FloatArray
@@ -181,13 +190,15 @@ def make_block(
     count[live] = total[live] ** 2 / squares[live]
     elapsed = 1e-9 * (int(batch.stamps[-1]) - before)
     still = bool(batch.rest.all())
-    turning = float(np.linalg.norm(batch.angular_velocity.mean(axis=0)))
+    twist = np.nan_to_num(np.hstack([batch.linear_velocity, batch.angular_velocity])).mean(axis=0)
     direction = _direction(batch)
     slope, bend = derivatives(batch, matrix, beside)
     return Block(
         stamp=int(batch.stamps[-1]),
         elapsed=elapsed,
-        angle=0.0 if still else turning * elapsed,
+        angle=0.0 if still else float(np.linalg.norm(twist[3:])) * elapsed,
+        twist=twist,
+        position=np.zeros(3),
         rest=still,
         matrix=mean,
         slope=slope,
@@ -233,14 +244,23 @@ def angle_between(before: FloatArray | None, now: FloatArray) -> float:
     return 0.0 if before is None else float(np.arccos(np.clip(before @ now, -1.0, 1.0)))
 
 
-def travelled(block: Block, before: FloatArray | None) -> Block:
-    """Return a block with the angle at least by which gravity (3,) has turned since `before`.
+def travelled(block: Block, before: Block | None) -> Block:
+    """Return a block with its displacement, and the angle at least by which gravity has turned.
 
     After a time without samples nobody knows the path: it is taken for half a turn, after which
-    path errors start anew.
+    path errors start anew, and displacements count from there.
     """
-    least = np.pi if block.elapsed > UNSEEN else angle_between(before, block.direction)
-    return replace(block, angle=max(block.angle, least))
+    if before is None:
+        return block
+    if block.elapsed > UNSEEN:
+        return replace(block, angle=max(block.angle, np.pi))
+    shift, turn = 0.5 * block.elapsed * (before.twist + block.twist).reshape(2, 3)
+    # x' = v - omega x x by the midpoint rule, with the reference fading.
+    half, kept = 0.5 * (SKEW @ turn), np.exp(-block.elapsed / REMEMBERED)
+    there = kept * (before.position - half @ before.position) + shift
+    position = np.linalg.solve(np.eye(3) + half, there)
+    angle = max(block.angle, angle_between(before.direction, block.direction))
+    return replace(block, angle=angle, position=position)
 
 
 def _whitened(
@@ -303,6 +323,8 @@ def merged(first: Block, second: Block) -> Block:
         stamp=second.stamp,
         elapsed=first.elapsed + second.elapsed,
         angle=first.angle + second.angle,
+        twist=p * first.twist + q * second.twist,
+        position=p * first.position + q * second.position,
         rest=first.rest and second.rest,
         matrix=a * first.matrix + b * second.matrix,
         slope=a * first.slope + b * second.slope,

@@ -21,6 +21,7 @@ from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.excitation import ExcitationMonitor
 from load_identification.estimation.measurement import (
     PARAMETERS,
+    Block,
     finite_motion,
     make_block,
     travelled,
@@ -115,7 +116,7 @@ class PayloadEstimator:
         self._gathered: list[FilteredBatch] = []
         self._passed: tuple[FilteredBatch, ...] = ()
         self._ended, self._moved = stamp, -drift.TAKEN_BACK_NS
-        self._direction: FloatArray | None = None
+        self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
         pose = PoseErrors(s.errors.field)
         model = Model(
@@ -222,12 +223,12 @@ class PayloadEstimator:
         self._gathered, self._known = [], None
         before, self._ended = self._ended, int(samples.stamps[-1])
         beside = *self._passed, *after
-        block = travelled(make_block(samples, before, None, taken, beside), self._direction)
+        block = travelled(make_block(samples, before, None, taken, beside), self._newest_block)
         belief = self._belief.after(block)
         noise = belief.noise.sample(block.rest)
         if self.changes.state is State.TRACKING and np.isfinite(noise).any():
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
-        self._direction, self._passed = block.direction, (measured.select(slice(-1, None)),)
+        self._newest_block, self._passed = block, (measured.select(slice(-1, None)),)
         number = self.events.newest.number
         self._belief = self.changes.update(belief, block)
         self._excitation.update(samples)

@@ -1,4 +1,4 @@
-"""Model pose-dependent errors: a smooth field over gravity's direction, and relaxing states.
+"""Model pose-dependent errors: a field over gravity's direction, a spring, and relaxing states.
 
 They do not average out at rest: a pose counts as one reading of them, however long it lasts.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.model.regressor import SKEW
 from load_identification.typing_aliases import FloatArray
 
 HARMONICS = 12
 """Number of real harmonics of degree 2 and 3. Degree 0 is the offset, degree 1 the gains and
 cross-talk."""
+
+REACH = 0.5
+"""Displacement over which the pull of a cable changes by the field's rms [m]."""
 
 PATH_SHARE = 0.9
 """Standard deviation of the path-dependent errors, as a share of the field's rms [-]."""
@@ -54,7 +58,11 @@ def harmonics(direction: FloatArray) -> FloatArray:
 
 
 class PoseErrors:
-    """The field h, 12 coefficients for each of six channels, and six relaxing states b.
+    """The field h, 12 coefficients for each of six channels, a spring, and six relaxing states b.
+
+    A cable pulls like a spring: k x at a displacement x, with the moment s x x. In motion of one
+    frequency that looks like an acceleration, and k like a mass -k / omega². The spring is the
+    last part of the field: k and s, (4,).
 
     `rms` (2,) is that of the field of force and torque [N, N m]; 0 switches one off.
     """
@@ -62,17 +70,18 @@ class PoseErrors:
     def __init__(self, rms: FloatArray) -> None:
         self.used = bool(np.any(rms > 0.0))
         each = np.repeat(np.maximum(rms, NEGLIGIBLE), 3)
+        field = np.repeat(each / np.sqrt(HARMONICS), HARMONICS)
         self.field_std: FloatArray = (
-            np.repeat(each / np.sqrt(HARMONICS), HARMONICS) if self.used else np.empty(0)
+            np.append(field, each[2:] / REACH) if self.used else np.empty(0)
         )
         self.path_std: FloatArray = PATH_SHARE * each if self.used else np.empty(0)
 
     @property
     def variance(self) -> FloatArray:
-        """Variance of the pose-dependent error of each channel, (6,) [N², N² m²]."""
+        """Variance of the error of each channel by orientation and path, (6,) [N², N² m²]."""
         if not self.used:
             return np.zeros(6)
-        field: FloatArray = np.sum(self.field_std.reshape(6, HARMONICS) ** 2, axis=1)
+        field = np.sum(self.field_std[: 6 * HARMONICS].reshape(6, HARMONICS) ** 2, axis=1)
         return np.asarray(field + self.path_std**2)
 
     @property
@@ -91,16 +100,20 @@ class PoseErrors:
             variance[1:4] = 1.5 * each[1] ** 2
         return variance
 
-    def columns(self, values: FloatArray) -> FloatArray:
-        """Return the regressor of the field in a wrench, (6, 72) or (6, 0).
+    def columns(self, values: FloatArray, position: FloatArray) -> FloatArray:
+        """Return the regressor of the field in a wrench, (6, 76) or (6, 0).
 
-        `values` (12,) are the `harmonics`, or their mean over several directions.
+        `values` (12,) are the `harmonics`, or their mean over several directions; `position` (3,)
+        is a displacement in S [m].
         """
         if not self.used:
             return np.zeros((6, 0))
         rows = np.zeros((6, 6, HARMONICS))
         rows[np.arange(6), np.arange(6)] = values
-        return rows.reshape(6, 6 * HARMONICS)
+        spring = np.zeros((6, 4))
+        spring[:3, 0] = position
+        spring[3:, 1:] = -(SKEW @ position)
+        return np.hstack([rows.reshape(6, 6 * HARMONICS), spring])
 
     def kept(self, angle: float) -> float:
         """Return the share of the states that remains after an angle travelled [rad]."""

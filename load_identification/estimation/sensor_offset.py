@@ -255,7 +255,7 @@ def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:
         rows = np.zeros((6, model.size + 1))
         covariance = prior.covariance + np.diag(model.pose.variance)
     else:
-        rows, covariance = model.of_pose(harmonics(prior.direction)), prior.covariance
+        rows, covariance = model.of_pose(harmonics(prior.direction), np.zeros(3)), prior.covariance
         if moved:
             rows[:, model.path] = 0.0
             covariance = covariance + np.diag(model.pose.path_std**2)

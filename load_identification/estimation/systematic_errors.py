@@ -51,7 +51,8 @@ class ErrorPriors:
     joint_friction : float
         Friction of the last joint that acts on the sensor, about the joint's axis [N m].
     field_force, field_torque : float
-        Rms of orientation-dependent errors: nonlinearity, hysteresis, cables [N, N m].
+        Rms of orientation-dependent errors: nonlinearity, hysteresis, cables; change of a cable's
+        pull over `pose_errors.REACH` [N, N m].
     """
 
     gain_common: float = 0.005

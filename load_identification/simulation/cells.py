@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy.integrate import cumulative_trapezoid
 
 from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
@@ -29,15 +30,19 @@ from load_identification.simulation.sensor_errors import (
     random_field,
     smooth_field,
     sway,
+    taut_cable,
 )
 from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench
 from load_identification.typing_aliases import FloatArray, IntArray
 
-TIED = ('smooth', 'linear', 'rough', 'path', 'hysteresis', 'cables', 'friction')
+TIED = ('smooth', 'linear', 'rough', 'path', 'hysteresis', 'cables', 'taut cable', 'friction')
 """Kinds of error that recur with the pose or the path."""
 
 DAMPING = 0.03
 """Damping ratio of a structural resonance [-]."""
+
+CLAMP = 0.05
+"""Largest distance, along each axis, of a cable's clamp from the origin of S [m]."""
 
 RUBBING, SLOW = 0.15, 0.01
 """Friction of the last joint that a sensor behind it measures, as in a UR5e, and the speed from
@@ -256,6 +261,12 @@ def _tied(
         return pull + path_memory(angle, rng)
     if kind == 'hysteresis':
         return hysteresis(wrench, rng)
+    if kind == 'taut cable':
+        velocity = np.einsum('nij,nj->ni', frame.rotation, frame.linear_velocity)
+        times = 1e-9 * path.stamps
+        pull = taut_cable(cumulative_trapezoid(velocity, times, axis=0, initial=0.0), rng)
+        force = np.einsum('nij,ni->nj', frame.rotation, pull)
+        return np.hstack([force, np.cross(rng.uniform(-CLAMP, CLAMP, 3), force)])
     if kind == 'friction':
         axis = frame.jacobian[:, 3:, -1]
         against = -RUBBING * np.tanh(path.joints[1][:, -1:] / SLOW)

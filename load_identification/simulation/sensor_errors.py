@@ -23,6 +23,9 @@ ROUGH = np.deg2rad(20.0)
 CABLE = 0.7
 """Correlation length of a cable's pull, in joint angles [rad]."""
 
+TAUT, ABOVE = 0.2, 1.0
+"""Largest pull of a taut cable, and height of its other end above the sensor at first [N, m]."""
+
 MEMORY = np.deg2rad(30.0)
 """Travelled angle over which a path is forgotten [rad]."""
 
@@ -237,6 +240,14 @@ def hysteresis(wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
         side = np.minimum(np.maximum(side + step, -1.0), 1.0)
         play[k] = side
     return np.asarray(0.5 * sign * FIELD_RMS * play)
+
+
+def taut_cable(position: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return the pull (n, 3) of an elastic cable from above at positions (n, 3) [N, m]."""
+    away = np.append(rng.uniform(-0.3, 0.3, 2), ABOVE) - position
+    length = np.linalg.norm(away, axis=1, keepdims=True)
+    pull = (1.0 - 0.98 * length.min() / length) * away
+    return np.asarray(TAUT * pull / np.linalg.norm(pull, axis=1).max())
 
 
 def sway(acceleration: FloatArray, frequency: float, damping: float, step: float) -> FloatArray:

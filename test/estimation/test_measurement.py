@@ -9,11 +9,12 @@ from functools import reduce
 import numpy as np
 import pytest
 from estimates import estimated
+from scipy.integrate import cumulative_trapezoid
 from scipy.interpolate import CubicSpline
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.model import Model
-from load_identification.estimation.measurement import Block, make_block, merged
+from load_identification.estimation.measurement import Block, make_block, merged, travelled
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import ErrorPriors, SystematicErrors
 from load_identification.interface.batches import FilteredBatch
@@ -171,6 +172,28 @@ def test_the_rows_of_a_window_are_the_mean_of_those_of_its_blocks() -> None:
     each = np.array([model.rows(block, body) for block in blocks])
     mean = np.tensordot(weight / weight.sum(), each, 1)
     np.testing.assert_allclose(model.rows(reduce(merged, blocks), body), mean, atol=1e-9)
+
+
+def test_a_displacement_is_that_of_the_sensor() -> None:
+    """Integrated from the twist; within 5 cm in 4 s, most of that as the reference follows."""
+    path = sample(PUMA, MOTIONS['rich'](PUMA, 4.0, np.random.default_rng(0)), 4.0, 500.0)
+    load = drawn_load(np.random.default_rng(1), 1.2)
+    batch, _ = filtered(PUMA, *record(path, load, Conditions(), 2), Parameters())
+    velocity = np.einsum('nij,nj->ni', path.frame.rotation, path.frame.linear_velocity)
+    place = cumulative_trapezoid(velocity, 1e-9 * path.stamps, axis=0, initial=0.0)
+    block, before, found, true = None, int(batch.stamps[0]), [], []
+    for piece in pieces(batch):
+        block = travelled(make_block(piece, before), block)
+        before = block.stamp
+        k = np.searchsorted(path.stamps, np.mean(piece.stamps))
+        found.append(path.frame.rotation[k] @ block.position)
+        true.append(place[k])
+    away = np.array(found) - np.array(true)
+    assert np.linalg.norm(np.ptp(true, axis=0)) > 0.5
+    assert np.linalg.norm(away - away[0], axis=1).max() < 0.05
+    assert block is not None
+    after_a_gap = make_block(pieces(batch)[-1], block.stamp - 2_000_000_000)
+    assert not travelled(after_a_gap, block).position.any()
 
 
 def test_a_smooth_field_raises_no_alarm_in_fast_motion() -> None:

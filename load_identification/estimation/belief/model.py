@@ -179,17 +179,17 @@ class Model:
         grown = np.where(new > SCALE_STEP**2 * old, new - old, 0.0)
         return keep, errors.std**2 * (new * (1.0 - keep**2) + grown)
 
-    def of_pose(self, harmonics: FloatArray) -> FloatArray:
-        """Return the rows (6, size + 1) of the pose-dependent errors, from harmonics (12,)."""
+    def of_pose(self, harmonics: FloatArray, position: FloatArray) -> FloatArray:
+        """Return the rows (6, size + 1) of the pose-dependent errors, see `PoseErrors.columns`."""
         rows = np.zeros((6, self.size + 1))
         if self.pose.used:
             rows[:, self.path] = np.eye(6)
-            rows[:, self.field] = self.pose.columns(harmonics)
+            rows[:, self.field] = self.pose.columns(harmonics, position)
         return rows
 
     def rows(self, block: Block, body: FloatArray) -> FloatArray:
         """Return a block's rows [B y], (6, size + 1), before weighting [N, N m]."""
-        rows = self.of_pose(block.harmonics)
+        rows = self.of_pose(block.harmonics, block.position)
         rows[:, self.offset] = np.eye(6)
         rows[:, self.errors] = self.systematic.columns(block, body)
         rows[:, self.body] = block.matrix

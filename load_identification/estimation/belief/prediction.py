@@ -104,7 +104,7 @@ def robust_block(
     if weights is None:
         return block
     again = make_block(batch, 0, weights, taken)
-    again = replace(again, elapsed=block.elapsed, angle=block.angle)
+    again = replace(again, elapsed=block.elapsed, angle=block.angle, position=block.position)
     return replace(again, slope=block.slope, bend=block.bend)
 
 

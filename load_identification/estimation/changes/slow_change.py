@@ -12,11 +12,14 @@ from load_identification.estimation.measurement import PARAMETERS, Block, angle_
 from load_identification.estimation.pose_errors import STANDARD_GRAVITY
 from load_identification.interface.messages import NS
 from load_identification.numerics.triangle import std_of_last
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 LEADS, LASTS_NS = 0.5, NS // 2
 """Weight of the members with a load that walks from which it changes [-], and least time of that
 [ns]: a step makes them lead too, until it is detected."""
+
+WALKED, WEIGHED = 1.5, 4
+"""Standard deviations by which mass or first moment, the first four, have moved then [-]."""
 
 CONSTANT_NS = 10 * NS
 """Time without from which the load is constant [ns]: members that restart from a walking load
@@ -52,8 +55,10 @@ class SlowChange:
     def __init__(self, events: EventQueue) -> None:
         self._events = events
         self._newest, self._leads_since, self._begin = -CONSTANT_NS, 0, 0
+        self._suspected = -CONSTANT_NS
         self._step = -STEPS_NS
         self._facing: FloatArray | None = None
+        self._led: FloatArray | None = None
         self._turned = 0
         self.rest_anew()
 
@@ -77,16 +82,21 @@ class SlowChange:
             walks &= ~bank.doubted
         if belief.weight @ walks <= LEADS:
             self._leads_since = stamp
+            self._led = None
         elif block.rest:
             # The members differ no more.
             self._leads_since += round(block.elapsed * NS)
-        elif stamp - self._leads_since >= LASTS_NS:
-            self._changing(self._leads_since, stamp)
+        else:
+            walked = self._has_walked(belief, walks) or self.words(stamp)
+            if stamp - self._leads_since >= LASTS_NS:
+                self._suspected = stamp
+                if walked:
+                    self._changing(self._leads_since, stamp)
         if not self._filled(belief, block):
             self._filled_since = stamp
         elif stamp - self._filled_since >= LASTS_NS:
             self._changing(self._filled_since, stamp)
-        bank = bank.doubting(bool(self.words(stamp)))
+        bank = bank.doubting(stamp - max(self._suspected, self._newest) < CONSTANT_NS)
         if bank is not belief.model.bank:
             belief = replace(belief, model=replace(belief.model, bank=bank))
         at = float(belief.body[0])
@@ -98,6 +108,14 @@ class SlowChange:
             return belief
         self._events.add(EventKind.LOAD_CHANGED, stamp, SLOWLY)
         return belief.without(belief.model.places(belief.model.body))
+
+    def _has_walked(self, belief: Belief, walks: BoolArray) -> bool:
+        """Return whether mass or first moment have moved since the load's walk leads."""
+        place = int(np.argmax(np.where(walks, belief.weight, -1.0)))
+        body = belief.values_of(place)[belief.model.body][:WEIGHED]
+        self._led = body if self._led is None else self._led
+        std = std_of_last(belief.triangles[place], PARAMETERS)[:WEIGHED]
+        return bool((np.abs(body - self._led) > WALKED * std).any())
 
     def _changing(self, since: int, stamp: int) -> None:
         self._begin = self._begin if self.words(stamp) else since
@@ -122,7 +140,7 @@ class SlowChange:
         """Forget what was hardly more than a change that was noticed at a stamp [ns]."""
         seldom, self._step = stamp - self._step > STEPS_NS, stamp
         if seldom and stamp - self._begin < STEP_NS:
-            self._newest = -CONSTANT_NS
+            self._newest = self._suspected = -CONSTANT_NS
 
     def words(self, stamp: int) -> str:
         """Report that the load has changed lately, at a stamp [ns]; empty: it has not."""
