@@ -195,6 +195,17 @@ class SystematicErrors:
             whole[:, self._angles] = gravity
         return np.asarray(whole[:, self._used])
 
+    def turned(self, block: Block, errors: FloatArray) -> FloatArray:
+        """Return how errors (N,) of base and joints change the regressor of phi, (6, 10)."""
+        whole, change = np.zeros(len(self._used)), np.zeros(block.matrix.shape)
+        whole[self._used] = errors
+        angles, tilts = whole[self._angles], block.gravity_by_tilt.shape[1]
+        if angles.any() and (tilts or len(block.by_joint)):
+            gravity = block.gravity_by_tilt @ angles[:tilts]
+            change[:3, 0], change[3:, 1:4] = gravity, -SKEW @ gravity
+            change += np.tensordot(angles[tilts:], block.by_joint, 1)
+        return change
+
     def suits(self, block: Block) -> bool:
         """Whether a block is of the joints and the arm that these errors are of."""
         angles = block.gravity_by_tilt.shape[1] + len(block.by_joint)

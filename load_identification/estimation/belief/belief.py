@@ -52,6 +52,9 @@ class Belief:
         Log likelihoods of the walks.
     body : (10,) array
         Linearisation point: the phi at which the columns of the systematic errors are evaluated.
+    about : (N,) array
+        Systematic errors, as known from loads before, at which the columns of phi are evaluated
+        until phi is known: the product of a tilt and of a first moment still unknown is not small.
     noise : NoiseLevels
     scales : (classes + 1,) array
         Factors on the prior standard deviations of each class; that of the field is last.
@@ -75,6 +78,7 @@ class Belief:
     triangles: tuple[FloatArray, ...]
     scores: FloatArray
     body: FloatArray
+    about: FloatArray
     noise: NoiseLevels
     scales: FloatArray
     prior: FloatArray
@@ -97,6 +101,7 @@ class Belief:
             triangles=triangles,
             scores=scores,
             body=np.zeros(PARAMETERS),
+            about=np.zeros(model.systematic.size),
             noise=noise,
             scales=scales,
             prior=model.std(scales)[model.errors] ** 2,
@@ -198,6 +203,10 @@ class Belief:
             unrelaxed=self.unrelaxed - moving,
         )
 
+    def rows(self, block: Block) -> FloatArray:
+        """Return `Model.rows` of a block at the linearisation point."""
+        return self.model.rows(block, self.body, None if self.settled else self.about)
+
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
     ) -> Prediction:
@@ -206,13 +215,15 @@ class Belief:
         The block may be later by `elapsed` [s], and farther by a travelled `angle` [rad].
         """
         place = self.best if member is None else member
-        rows = self.model.rows(block, self.body)[:, :-1]
+        rows = self.rows(block)
+        rows, shift = rows[:, :-1], rows[:, -1] - block.wrench
         moved = np.zeros((6, 6))
         if elapsed:
             keep, variances = self.model.moved(elapsed, angle, self.scales, self.weight)
             moved = rows[:, : len(keep)] * variances[place] @ rows[:, : len(keep)].T
             rows[:, : len(keep)] *= keep
-        return Prediction(rows @ self.values_of(place), self.triangles[place], rows, moved)
+        expected = rows @ self.values_of(place) - shift
+        return Prediction(expected, self.triangles[place], rows, moved)
 
     @property
     def single(self) -> Belief:
@@ -243,7 +254,7 @@ class Belief:
         compared with equal weights, so that its blocks are kept until `weighed`.
         """
         noise, later = self.noise.at(block.rest), self
-        rows = self.model.weighted(self.model.rows(block, self.body), block, noise)
+        rows = self.model.weighted(self.rows(block), block, noise)
         if np.isfinite(memory := self.model.forgetting_time):
             older = (forget_along(t, rows, block.elapsed / memory) for t in self.triangles)
             later = replace(self, triangles=tuple(older))
@@ -325,6 +336,7 @@ class Belief:
             self,
             triangles=triangles,
             body=self.body if known else np.where(lost, 0.0, self.values[self.model.body]),
+            about=self.about if known else self.values[self.model.errors],
             start=self.start if known else Start(triangles, self.scores, blur),
             held=self.held if known else (),
             held_noise=self.held_noise if known else None,

@@ -33,6 +33,10 @@ MOVED = 0.5
 """Change of the estimate, as a multiple of the sufficient std, from which the kept blocks are
 linearised again [-]."""
 
+LOST = 3.0
+"""Factor of growth of a standard deviation from which merged blocks have lost too much [-]: slow
+motion long ago may be one block, and with a fast one determine what neither does."""
+
 ROUGHLY, LEVER = 30.0, 0.1
 """Std, as a multiple of its size, at which a value is known well enough as linearisation point;
 lever arm of an ordinary first moment [-, m]."""
@@ -76,12 +80,20 @@ def keep(belief: Belief, block: Block, learn: bool) -> Belief:
     ages = [max(age, 1e-9) for age in (belief.age - block.elapsed, belief.age)]
     before, after = np.floor(np.log(ages) / LATER)
     if moved and after > before:
-        later = evaluated_at(later, body, learn)
+        later = _once_more(later, body, learn)
     known = (std / belief.model.systematic.coarse)[part] <= _enough(body)[part]
     if learn and belief.age >= SETTLING and known.all():
-        later = evaluated_at(later, body)
+        later = _once_more(replace(later, about=np.zeros(len(later.about))), body)
         later = replace(later, start=None, held=(), held_noise=None)
     return later
+
+
+def _once_more(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
+    """Return `evaluated_at`, but the belief itself where merged blocks tell much less than it."""
+    again = evaluated_at(belief, body, own)
+    before, after = (np.diag(covariance_of_last(b.triangle, PARAMETERS)) for b in (belief, again))
+    lost = len(belief.held) == MOST_HELD and np.any(after[:4] > LOST**2 * before[:4])
+    return belief if lost else again
 
 
 def linearised(belief: Belief) -> Belief:
@@ -100,7 +112,8 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
         noise = belief.noise.at(kept.rest)
         block = belief.derated(kept, body) if own else kept
         again = again.after(block)
-        rows = belief.model.weighted(belief.model.rows(block, body), block, noise)
+        rows = belief.model.rows(block, body, belief.about)
+        rows = belief.model.weighted(rows, block, noise)
         again = again.with_rows(rows, block, noise)
     return replace(
         again,

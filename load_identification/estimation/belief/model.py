@@ -187,13 +187,26 @@ class Model:
             rows[:, self.field] = self.pose.columns(harmonics, position)
         return rows
 
-    def rows(self, block: Block, body: FloatArray) -> FloatArray:
-        """Return a block's rows [B y], (6, size + 1), before weighting [N, N m]."""
+    def rows(self, block: Block, body: FloatArray, errors: FloatArray | None = None) -> FloatArray:
+        """Return a block's rows [B y], (6, size + 1), before weighting [N, N m].
+
+        Parameters
+        ----------
+        block : Block
+        body : (10,) array
+            Linearisation point, phi.
+        errors : (N,) array, optional
+            That of the systematic errors; zeros. Only those of base and joints count.
+        """
         rows = self.of_pose(block.harmonics, block.position)
         rows[:, self.offset] = np.eye(6)
         rows[:, self.errors] = self.systematic.columns(block, body)
         rows[:, self.body] = block.matrix
         rows[:, -1] = block.wrench
+        if errors is not None:
+            turned = self.systematic.turned(block, errors)
+            rows[:, self.body] += turned
+            rows[:, -1] += turned @ body
         return rows
 
     def variance(self, block: Block, noise: FloatArray, weight: FloatArray) -> FloatArray:

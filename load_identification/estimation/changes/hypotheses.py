@@ -284,9 +284,9 @@ class Pushed(Model):
         """Indices of the inertial parameters, which are last."""
         return slice(self.push.stop, self.push.stop + PARAMETERS)
 
-    def rows(self, block: Block, body: FloatArray) -> FloatArray:
+    def rows(self, block: Block, body: FloatArray, errors: FloatArray | None = None) -> FloatArray:
         """Return a block's unweighted rows [B y], (6, size + 1) [N, N m]."""
-        rows = super().rows(block, body)
+        rows = super().rows(block, body, errors)
         along = np.column_stack([STANDARD_GRAVITY * block.direction, block.gravity_by_tilt])
         still = np.zeros((self.axes, 3))
         columns = -wrench_regressor(-along.T[: self.axes], still, still)[..., :WEIGHT]

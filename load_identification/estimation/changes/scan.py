@@ -175,7 +175,7 @@ class Scanner:
         self._count += 1
         self._widened += 1
         # While a load is tracked, all scans have the same linearisation point.
-        rows = belief.model.rows(whole, belief.body)
+        rows = belief.rows(whole)
         self._open = [scan.with_block(whole, rows) for scan in self._open]
         long_enough = [scan for scan in self._open if len(scan.blocks) >= FEWEST]
         if not long_enough:

@@ -200,7 +200,7 @@ def test_a_load_that_is_poured_out_is_not_claimed() -> None:
 
 def test_a_load_that_has_become_another_one_slowly_is_identified_anew() -> None:
     """What a gain error of 0.5 % makes had stayed that of the load before."""
-    found = slow.run(replace(slow.POURING, share=filled, seconds=52.0), 'rich', 1)
+    found = slow.run(replace(slow.POURING, share=filled, seconds=58.0), 'rich', 1)
     assert 'load changed: slowly' in found.said
     assert found.last == 1.0
     assert np.abs(found.mass[-8:]).max() < 3.0
