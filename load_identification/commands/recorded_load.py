@@ -78,9 +78,11 @@ def print_report(
     _print_list(console, 'Not identified', estimate.reasons)
     _print_list(console, 'Note', (*estimate.warnings, *result.remarks))
     happened = by_time(((e.stamp, e.words) for e in result.events), result.start)
+    earlier = result.events[0].number - 1 if result.events else 0
+    of_all = f' (without the {earlier} before)' if earlier else ''
     _print_list(
         console,
-        f'Events, when noticed: seconds after the first sample, {result.start / NS:.3f}',
+        f'Events{of_all}, when noticed: seconds after the first sample, {result.start / NS:.3f}',
         [f'{seconds:.2f} s  {words}' for seconds, words in happened],
     )
     console.print(offset_title(result.by_efforts), style='bold')

@@ -74,6 +74,10 @@ AS_LARGE = 3.0
 STANDS_OUT = 5.0
 """Deviation at which a pose is reported, in units of the other poses' deviation [-]."""
 
+ROUNDING = 1e-3
+"""Deviation, in units of the largest reading, that is no cause for words [-]: where two poses are
+all but alike, readings of few digits fit to the last one."""
+
 
 def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identification:
     """Identify the payload from a file of poses; see `read_poses`.
@@ -319,11 +323,12 @@ def _outlier(left: FloatArray, poses: Poses) -> tuple[str, float]:
     And the share of the mean square that the others leave, 1 without one [-]. `left` (n, 6) is
     what payload and offset leave in each pose [N, N m].
     """
-    for what, unit, part in zip(('force', 'torque'), UNITS, np.hsplit(left, 2), strict=True):
+    parts = zip(np.hsplit(left, 2), np.hsplit(np.nan_to_num(poses.wrench), 2), strict=True)
+    for what, unit, (part, read) in zip(('force', 'torque'), UNITS, parts, strict=True):
         size = np.linalg.norm(part, axis=1)
         k = int(np.argmax(size))
         others = np.sqrt(np.mean(np.delete(size, k) ** 2)) if len(size) > 3 else np.inf
-        if size[k] > STANDS_OUT * others:
+        if size[k] > max(STANDS_OUT * others, ROUNDING * np.abs(read).max()):
             words = (
                 f'line {poses.lines[k]}: the {what} deviates by {size[k]:.2g} {unit} from what '
                 f'the other poses say, they by {others:.2g} {unit}: was something else there, '

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from load_identification.estimation.events import WORDS, EventKind
 from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.interface.names import INTERVAL, STAGES
 from load_identification.report.recorder import LOST, Recorder, Samples
@@ -28,6 +29,9 @@ from load_identification.report.style import (
     show_whole_time,
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
+
+CHANGES = WORDS[EventKind.CHANGE_DETECTED], 'load changed'
+"""Beginnings of events from which another payload may be held."""
 
 MARGIN = 0.15
 """Space above and below the plotted values, as a share of their range."""
@@ -117,13 +121,14 @@ def _draw_residuals(
 def predict(samples: Samples, recorder: Recorder) -> FloatArray:
     """Return the wrench explained by payload and offset, (n, 6) on the sensor [N, N m].
 
-    The payload is that of the last estimate; for a payload identified and lost again, that of the
-    last estimate before the loss. The offset is that of the time. NaN where nothing was
+    The payload is that of the last estimate; for a payload identified and lost again, or changed,
+    that of the last estimate before. The offset is that of the time. NaN where nothing was
     identified.
     """
     predicted = np.full((len(samples.seconds), 6), np.nan)
     first, lost = recorder.first, f'mass {LOST}'
-    ends = [1e-9 * (e.stamp - first) for e in recorder.events if e.words == lost]
+    over = [e.stamp for e in recorder.events if e.words == lost or e.words.startswith(CHANGES)]
+    ends = [1e-9 * (stamp - first) for stamp in sorted(over)]
     known = [
         s
         for s in recorder.snapshots

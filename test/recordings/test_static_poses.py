@@ -153,6 +153,14 @@ def test_pose_unlike_the_others_is_named_by_its_line(
     assert words.count('line 11') == 1
 
 
+def test_what_deviates_by_the_last_digit_is_no_number_mistyped(identify: Identify) -> None:
+    """Readings of two digits with the tool down were alike: "the torque deviates by 4e-08 N·m"."""
+    position, wrench = poses(GRAVITY, 2, 8)
+    position, wrench = position[:1].repeat(8, axis=0), wrench[:1].round(2).repeat(8, axis=0)
+    wrench[5, 4] += 4e-8
+    assert 'mistyped' not in identify(position, wrench)[1]
+
+
 def test_the_quantity_that_deviates_is_said(identify: Identify) -> None:
     """It was 0.095 N where one torque was 0.5 N·m off."""
     position, wrench = poses(GRAVITY, 2, 14)

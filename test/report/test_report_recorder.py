@@ -131,7 +131,9 @@ def test_raw_samples_that_nothing_explains_are_not_hoarded() -> None:
     assert recorder.spectrum() is None
 
 
-def test_payload_that_was_lost_explains_its_own_time() -> None:
+@pytest.mark.parametrize('said', [False, True])
+def test_payload_that_was_lost_explains_its_own_time(said: bool) -> None:
+    """Of snapshots that are thinned, an event alone may tell of the change."""
     recorder = Recorder()
     first, second = PAYLOAD.to_vector(), 2.0 * PAYLOAD.to_vector()
     everything, nothing = np.ones(10, dtype=bool), np.zeros(10, dtype=bool)
@@ -142,12 +144,16 @@ def test_payload_that_was_lost_explains_its_own_time() -> None:
     for k in range(0, 300, 10):
         recorder.add_samples(constant(stamps[k : k + 10], OFFSET))
         parameters = first if k < 140 else second
+        if said and k == 150:
+            recorder.add_event(int(stamps[150]), 'load changed')
+        if said and k == 140:
+            continue
         recorder.add_snapshot(
             replace(
                 snapshot,
                 stamp=int(stamps[k + 9]),
                 total=parameters,
-                identified=nothing if k == 140 else everything,
+                identified=nothing if k == 140 and not said else everything,
             )
         )
     samples = recorder.samples
