@@ -75,8 +75,7 @@ STANDS_OUT = 5.0
 """Deviation at which a pose is reported, in units of the other poses' deviation [-]."""
 
 ROUNDING = 1e-3
-"""Deviation, in units of the largest reading, that is no cause for words [-]: where two poses are
-all but alike, readings of few digits fit to the last one."""
+"""Deviation, in units of the largest reading, of equal poses with readings of few digits [-]."""
 
 
 def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identification:
