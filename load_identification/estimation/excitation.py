@@ -204,7 +204,7 @@ class ExcitationMonitor:
         self._lag.update(batch)
 
     def begin_unresolved(self) -> None:
-        """Set the excitation aside, or drop what came since: the load may have changed."""
+        """Set excitation and lag aside, or drop what came since: the load may have changed."""
         if self._before is None:
             if self._newest is not None:
                 self._fastest.drop_since(self._newest - UNNOTICED_NS)
@@ -213,7 +213,7 @@ class ExcitationMonitor:
         self._lag.begin_unresolved()
 
     def end_unresolved(self, another_load: bool) -> None:
-        """Restore the excitation from before, unless the load is another one.
+        """Restore them from before, the excitation unless the load is another one.
 
         Without `begin_unresolved`, the load has become another one slowly.
         """
@@ -245,8 +245,9 @@ class ExcitationMonitor:
         asked = np.eye(model.size)[
             [*model.places(model.body), *model.places(model.offset), *model.errors.start + seen]
         ]
-        here = model.of_pose(harmonics(down), np.zeros(3))[:, :-1]
-        here = here if model.pose.used else asked[:0]
+        here = asked[:0]
+        if model.pose.used:
+            here = model.of_pose(harmonics(down), np.zeros(3))[:, :-1]
         root = root_covariance(claim.belief.triangle, np.vstack([asked, here]))
         knowledge = Knowledge(
             parameters=claim.parameters,

@@ -250,10 +250,10 @@ def travelled(block: Block, before: Block | None) -> Block:
     After a time without samples nobody knows the path: it is taken for half a turn, after which
     path errors start anew, and displacements count from there.
     """
-    if before is None:
-        return block
     if block.elapsed > UNSEEN:
         return replace(block, angle=max(block.angle, np.pi))
+    if before is None:
+        return block
     shift, turn = 0.5 * block.elapsed * (before.twist + block.twist).reshape(2, 3)
     # x' = v - omega x x by the midpoint rule, with the reference fading.
     half, kept = 0.5 * (SKEW @ turn), np.exp(-block.elapsed / REMEMBERED)

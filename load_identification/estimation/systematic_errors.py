@@ -14,7 +14,7 @@ import numpy as np
 
 from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import CHANNELS
-from load_identification.model.regressor import SKEW
+from load_identification.model.regressor import SKEW, wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 AXES = ('x', 'y', 'z')
@@ -197,14 +197,15 @@ class SystematicErrors:
 
     def turned(self, block: Block, errors: FloatArray) -> FloatArray:
         """Return how errors (N,) of base and joints change the regressor of phi, (6, 10)."""
-        whole, change = np.zeros(len(self._used)), np.zeros(block.matrix.shape)
+        whole, tilts = np.zeros(len(self._used)), block.gravity_by_tilt.shape[1]
         whole[self._used] = errors
-        angles, tilts = whole[self._angles], block.gravity_by_tilt.shape[1]
-        if angles.any() and (tilts or len(block.by_joint)):
-            gravity = block.gravity_by_tilt @ angles[:tilts]
-            change[:3, 0], change[3:, 1:4] = gravity, -SKEW @ gravity
-            change += np.tensordot(angles[tilts:], block.by_joint, 1)
-        return change
+        angles = whole[self._angles]
+        if not (tilts or len(block.by_joint)):
+            return np.zeros_like(block.matrix)
+        gravity = (block.gravity_by_tilt @ angles[:tilts])[None]
+        still = np.zeros_like(gravity)
+        by_tilt = -wrench_regressor(-gravity, still, still)[0]
+        return np.asarray(by_tilt + np.tensordot(angles[tilts:], block.by_joint, 1))
 
     def suits(self, block: Block) -> bool:
         """Whether a block is of the joints and the arm that these errors are of."""

@@ -126,9 +126,8 @@ def predict(samples: Samples, recorder: Recorder) -> FloatArray:
     identified.
     """
     predicted = np.full((len(samples.seconds), 6), np.nan)
-    first, lost = recorder.first, f'mass {LOST}'
-    over = [e.stamp for e in recorder.events if e.words == lost or e.words.startswith(CHANGES)]
-    ends = [1e-9 * (stamp - first) for stamp in sorted(over)]
+    first, over = recorder.first, (f'mass {LOST}', *CHANGES)
+    ends = sorted(1e-9 * (e.stamp - first) for e in recorder.events if e.words.startswith(over))
     known = [
         s
         for s in recorder.snapshots

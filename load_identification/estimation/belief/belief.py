@@ -205,7 +205,7 @@ class Belief:
 
     def rows(self, block: Block) -> FloatArray:
         """Return `Model.rows` of a block at the linearisation point."""
-        return self.model.rows(block, self.body, None if self.settled else self.about)
+        return self.model.rows(block, self.body, self.about)
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from load_identification.estimation.belief.noise_levels import scatter_of_any
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
-from load_identification.numerics.triangle import covariance_of_last
+from load_identification.numerics.triangle import covariance_of_last, std_of_last
 from load_identification.typing_aliases import FloatArray
 
 if TYPE_CHECKING:
@@ -91,9 +91,10 @@ def keep(belief: Belief, block: Block, learn: bool) -> Belief:
 def _once_more(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
     """Return `evaluated_at`, but the belief itself where merged blocks tell much less than it."""
     again = evaluated_at(belief, body, own)
-    before, after = (np.diag(covariance_of_last(b.triangle, PARAMETERS)) for b in (belief, again))
-    lost = len(belief.held) == MOST_HELD and np.any(after[:4] > LOST**2 * before[:4])
-    return belief if lost else again
+    if len(belief.held) < MOST_HELD:
+        return again
+    before, after = (std_of_last(each.triangle, PARAMETERS)[:4] for each in (belief, again))
+    return belief if np.any(after > LOST * before) else again
 
 
 def linearised(belief: Belief) -> Belief:
@@ -112,8 +113,7 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
         noise = belief.noise.at(kept.rest)
         block = belief.derated(kept, body) if own else kept
         again = again.after(block)
-        rows = belief.model.rows(block, body, belief.about)
-        rows = belief.model.weighted(rows, block, noise)
+        rows = again.model.weighted(again.rows(block), block, noise)
         again = again.with_rows(rows, block, noise)
     return replace(
         again,

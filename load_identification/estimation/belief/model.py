@@ -203,7 +203,7 @@ class Model:
         rows[:, self.errors] = self.systematic.columns(block, body)
         rows[:, self.body] = block.matrix
         rows[:, -1] = block.wrench
-        if errors is not None:
+        if errors is not None and errors.any():
             turned = self.systematic.turned(block, errors)
             rows[:, self.body] += turned
             rows[:, -1] += turned @ body

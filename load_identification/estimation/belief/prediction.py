@@ -103,9 +103,14 @@ def robust_block(
     weights = robust_weights(batch, body, less, noise)
     if weights is None:
         return block
-    again = make_block(batch, 0, weights, taken)
-    again = replace(again, elapsed=block.elapsed, angle=block.angle, position=block.position)
-    return replace(again, slope=block.slope, bend=block.bend)
+    return replace(
+        make_block(batch, 0, weights, taken),
+        elapsed=block.elapsed,
+        angle=block.angle,
+        position=block.position,
+        slope=block.slope,
+        bend=block.bend,
+    )
 
 
 def ringing(block: Block, body: FloatArray, compliance: float) -> FloatArray:

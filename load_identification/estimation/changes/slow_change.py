@@ -54,8 +54,8 @@ class SlowChange:
 
     def __init__(self, events: EventQueue) -> None:
         self._events = events
-        self._newest, self._leads_since, self._begin = -CONSTANT_NS, 0, 0
-        self._suspected = -CONSTANT_NS
+        self._newest = self._suspected = -CONSTANT_NS
+        self._leads_since, self._begin = 0, 0
         self._step = -STEPS_NS
         self._facing: FloatArray | None = None
         self._led: FloatArray | None = None
@@ -88,15 +88,16 @@ class SlowChange:
             self._leads_since += round(block.elapsed * NS)
         else:
             walked = self._has_walked(belief, walks) or self.words(stamp)
-            if stamp - self._leads_since >= LASTS_NS:
+            lasts = stamp - self._leads_since >= LASTS_NS
+            if lasts:
                 self._suspected = stamp
-                if walked:
-                    self._changing(self._leads_since, stamp)
+            if lasts and walked:
+                self._changing(self._leads_since, stamp)
         if not self._filled(belief, block):
             self._filled_since = stamp
         elif stamp - self._filled_since >= LASTS_NS:
             self._changing(self._filled_since, stamp)
-        bank = bank.doubting(stamp - max(self._suspected, self._newest) < CONSTANT_NS)
+        bank = bank.doubting(stamp - self._suspected < CONSTANT_NS)
         if bank is not belief.model.bank:
             belief = replace(belief, model=replace(belief.model, bank=bank))
         at = float(belief.body[0])
@@ -119,7 +120,7 @@ class SlowChange:
 
     def _changing(self, since: int, stamp: int) -> None:
         self._begin = self._begin if self.words(stamp) else since
-        self._newest = stamp
+        self._newest = self._suspected = stamp
 
     def _filled(self, belief: Belief, block: Block) -> bool:
         """Return whether the offset has moved at rest as a load that is filled would move it."""

@@ -306,11 +306,8 @@ def test_a_taut_cable_is_not_taken_for_a_smaller_mass() -> None:
         streams = record(
             sample(mount, motion, 12.0, 250.0), load, Conditions(tied=('taut cable',)), seed
         )
-        estimator = settings.payload_estimator(parameters)
-        for piece in pieces(filtered(mount, *streams, parameters)[0]):
-            estimator.update(piece)
-        estimate = estimator.estimate()
-        assert estimate is not None
+        batch, _ = filtered(mount, *streams, parameters)
+        estimate = estimated(settings.payload_estimator(parameters), pieces(batch))
         assert estimate.identified[0]
         away.append((estimate.values[0] - 0.4) / estimate.std[0])
     assert np.abs(away).max() < 2.5

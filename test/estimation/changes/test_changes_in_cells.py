@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from estimates import estimated
 
 from load_identification.estimation.events import EventKind
 from load_identification.interface.messages import NS
@@ -90,10 +91,7 @@ def test_a_clock_that_steps_is_a_contact_and_named() -> None:
     wrenches.stamps[wrenches.stamps > wrenches.stamps[0] + 8 * NS] += NS // 20
     batch, _ = filtered(mount, joints, wrenches, Parameters())
     estimator = settings.payload_estimator(Parameters())
-    for piece in pieces(batch):
-        estimator.update(piece)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator, pieces(batch))
     assert not estimate.identified.any()
     assert estimator.delay.value_s == pytest.approx(0.05, abs=2e-3)
     assert 'contact' in estimate.reasons[0]
