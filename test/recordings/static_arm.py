@@ -33,13 +33,21 @@ def options(folder: Path) -> list[str]:
 
 
 def poses(
-    gravity: FloatArray, seed: int, count: int = 24, load: InertialParameters | None = None
+    gravity: FloatArray,
+    seed: int,
+    count: int = 24,
+    load: InertialParameters | None = None,
+    moved: int = 6,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return joint positions and single averages of an ordinary cell's wrench at each."""
+    """Return joint positions and single averages of an ordinary cell's wrench at each.
+
+    Only the first `moved` joints differ between poses.
+    """
     rng = np.random.default_rng(seed)
     cell = draw_cell(CellErrors(), gravity, 6, rng)
     arm = Robot(ARM.urdf, ARM.sensor_frame, cell.gravity.tolist())
     position = rng.uniform(ARM.lower, ARM.upper, (count, 6))
+    position[:, moved:] = position[0, moved:]
     still = np.zeros_like(position)
     motion = arm.motion(position + cell.zeros, still, still)
     wrench = load_wrench(load or aluminium_block(), motion) @ cell.response.T

@@ -121,6 +121,17 @@ def test_sensor_turned_on_its_mount_is_not_taken_for_gravity(identify: Identify)
     assert 'set gravity' not in identify(position, turned)[1]
 
 
+@pytest.mark.parametrize('seed', range(4))
+def test_poses_that_turn_about_gravity_alone_suspect_no_other_gravity(
+    identify: Identify, seed: int
+) -> None:
+    heavy = InertialParameters.from_center_of_mass(8.0, [0.01, 0.0, 0.1], 0.02 * np.eye(3))
+    status, words, _ = identify(*poses(GRAVITY, seed, load=heavy, moved=1))
+    assert status == 1
+    assert 'turn the sensor against gravity' in words
+    assert 'gravity another' not in words
+
+
 def test_a_drift_over_the_poses_is_named(identify: Identify) -> None:
     """They are minutes apart: the last 30 s, which decide in motion, are a few of them."""
     position, wrench = poses(GRAVITY, 6, 16)

@@ -71,6 +71,10 @@ SUSPECTED, SURE, NEAR = 3.0, 5.0, float(np.log(2.0))
 suspected, and named, whatever misfit it leaves; and the logarithm up to which a factor counts as
 none [-]."""
 
+SHOWN = 1.0
+"""Standard deviation of its free parameters up to which a cause is suspected [rad, -]: poses that
+turn about gravity alone fit with it in any direction."""
+
 FARTHEST = 2.0
 """Largest distance of a centre of mass from the sensor [m]."""
 
@@ -238,6 +242,7 @@ def judged(
         return Verdict(shown, suspected=Kind.UNITS)
     explains = likeliest.left < EXPLAINED
     suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
+    suspected &= likeliest.std(crowd) < SHOWN
     suspected |= explains and likeliest.kind in doubted
     certain = explains and sure.get(likeliest.kind, 0.0) > SURE
     ample = enough and count >= AMPLE and now > LARGE
