@@ -14,8 +14,10 @@ from load_identification.report.style import (
     BLACK,
     BLUE,
     GREEN,
+    GREY,
     ORANGE,
     PURPLE,
+    SKY,
     VERMILLION,
     broken,
     mark_changes,
@@ -26,8 +28,8 @@ from load_identification.report.style import (
 )
 from load_identification.typing_aliases import FloatArray
 
-HYPOTHESES = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE)
-"""Colours of the hypotheses; then once more, dashed."""
+HYPOTHESES = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, GREY, SKY, BLACK)
+"""Colours of the hypotheses."""
 
 PAUSE, MOST_STRETCHES, LEAST_SHARE = 5.0, 4, 0.1
 """Time without scores from which they are drawn apart [s], most parts drawn, and the share of the
@@ -72,7 +74,7 @@ def changes_figure(recorder: Recorder) -> Figure | None:
             mark_changes([ax], recorder)
             show_whole_time(ax, recorder)
         for ax, stretch in zip(lower, stretches, strict=True):
-            ax.xaxis.set_major_locator(MaxNLocator(4 if len(stretches) > 1 else 8))
+            ax.xaxis.set_major_locator(MaxNLocator(3 if len(stretches) > 1 else 8))
             if stretch is not scored:
                 room = max(1.0, 0.2 * float(np.ptp(stretch[:, 0])))
                 ax.set_xlim(stretch[0, 0] - room, stretch[-1, 0] + room)
@@ -86,12 +88,11 @@ def changes_figure(recorder: Recorder) -> Figure | None:
 
 
 def _draw_scores(ax: Axes, looks: FloatArray) -> None:
-    for k, hypothesis in enumerate(Hypothesis):
+    for k, (hypothesis, color) in enumerate(zip(Hypothesis, HYPOTHESES, strict=True)):
         if np.isfinite(looks[:, 3 + k]).any():
             ax.plot(
                 *broken(looks[:, 0], looks[:, 3 + k]),
-                color=HYPOTHESES[k % len(HYPOTHESES)],
-                linestyle='--' if k >= len(HYPOTHESES) else '-',
+                color=color,
                 marker='.',
                 label=hypothesis.value,
             )

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
+from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.interface.names import INTERVAL, significant
 from load_identification.report.changes_figure import changes_figure
 from load_identification.report.information_figures import (
@@ -189,7 +190,7 @@ def _drift(recorder: Recorder, outcome: Outcome) -> str:
     """Return in words how far the offset has drifted, if known at two times."""
     last = recorder.snapshots[-1]
     known = [s for s in recorder.snapshots if np.all(s.offset_std < 3.0 * last.offset_std)]
-    if len(known) < 2 or not np.isfinite(last.offset_std).all():
+    if len(known) < 2 or not np.all(last.offset_std < UNKNOWN_STD):
         return 'The offset is not known at two times: no drift can be stated.'
     change = outcome.sign * (last.offset - known[0].offset)
     minutes = 1e-9 * (last.stamp - known[0].stamp) / 60.0

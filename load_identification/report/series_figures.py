@@ -36,6 +36,9 @@ CHANGES = WORDS[EventKind.CHANGE_DETECTED], 'load changed'
 MARGIN = 0.15
 """Space above and below the plotted values, as a share of their range."""
 
+PLAIN = {'facecolor': 'white', 'edgecolor': 'none', 'pad': 2.0}
+"""Ground of words that are written across lines."""
+
 SHOWN_WIDTH = 4.0
 """Largest width of a band that must be fully visible, as a multiple of its final width."""
 
@@ -52,8 +55,9 @@ def wrench_figure(
     predicted = outcome.sign * predict(samples, recorder)
     wrench = outcome.sign * samples.wrench
     bands = outcome.sign * samples.low, outcome.sign * samples.high
-    with new_figure(11.0, 8.4) as figure:
-        axes = figure.subplots(4, 2, sharex=True)
+    known = bool(np.isfinite(predicted).any())
+    with new_figure(11.0, 8.4 if known else 6.4) as figure:
+        axes = figure.subplots(4 if known else 3, 2, sharex=True)
         for column, (name, unit) in enumerate((('force', 'N'), ('torque', 'N·m'))):
             for row, axis in enumerate('xyz'):
                 ax, k = axes[row, column], 3 * column + row
@@ -63,13 +67,15 @@ def wrench_figure(
                     *broken(samples.seconds, predicted[:, k]),
                     color=BLUE,
                     linewidth=1.1,
-                    label='predicted',
+                    label='predicted' if known else 'nothing predicted: not identified',
                 )
                 if not np.isfinite(wrench[:, k]).any():
                     _say(ax, 'no signal')
-                elif not np.isfinite(predicted[:, k]).any():
+                elif known and not np.isfinite(predicted[:, k]).any():
                     _say(ax, 'not identified: nothing to predict')
-            _draw_residuals(axes[3, column], samples, wrench - predicted, column, unit)
+            if known:
+                _draw_residuals(axes[3, column], samples, wrench - predicted, column, unit)
+            axes[-1, column].set_xlabel('time [s]')
         # Above the panels, where it covers no curve.
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc='outside upper right', ncols=3)
         figure.align_ylabels(axes)
@@ -115,7 +121,6 @@ def _draw_residuals(
         for line in legend.get_lines():
             line.set_linewidth(2.0)
     ax.set_ylabel(f'residual [{unit}]')
-    ax.set_xlabel('time [s]')
 
 
 def predict(samples: Samples, recorder: Recorder) -> FloatArray:
@@ -202,7 +207,17 @@ def _draw_estimate(
         np.array([getattr(s, name)[place] for s in recorder.snapshots])
         for name in ('values', 'std', 'identified')
     )
-    _draw_band(ax, seconds_of(recorder), scale * values, scale * std, known.astype(bool))
+    seconds = seconds_of(recorder)
+    # No line leads from one load to the next.
+    changes = [
+        1e-9 * (e.stamp - recorder.first) for e in recorder.events if e.words.startswith(CHANGES)
+    ]
+    parts = np.unique(np.searchsorted(seconds, changes))
+    seconds, values, std, known = (
+        np.insert(np.asarray(each, dtype=float), parts, gap)
+        for each, gap in ((seconds, np.nan), (values, np.nan), (std, np.nan), (known, 0.0))
+    )
+    _draw_band(ax, seconds, scale * values, scale * std, known > 0.0)
     if outcome.truth is not None:
         _draw_truth(ax, scale * float(outcome.truth[place]))
 
@@ -262,4 +277,6 @@ def _draw_truth(ax: Axes, truth: float) -> None:
 
 
 def _say(ax: Axes, words: str) -> None:
-    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha='center', va='center', color=BLACK)
+    ax.text(
+        0.5, 0.5, words, transform=ax.transAxes, ha='center', va='center', color=BLACK, bbox=PLAIN
+    )

@@ -23,6 +23,7 @@ from load_identification.typing_aliases import FloatArray
 
 BLACK, GREY, SILVER, LIGHT = '#222222', '#8a8a8a', '#bbbbbb', '#e2e2e2'
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7'
+SKY = '#56B4E9'
 AXES = (BLUE, ORANGE, GREEN)
 """Colours of x, y, z. All are of the palette of Okabe and Ito, distinct with any colour vision."""
 
@@ -32,7 +33,7 @@ LEVEL = 17
 """Step between the 16 levels of a colour channel."""
 
 MOST_MARKS = 10
-"""Most lines at what was identified or lost: more would hide the curves."""
+"""Most lines at what was identified or lost, and thick ones at changes: more hide the curves."""
 
 FIRST_WORDS = tuple(f'{part} {FOUND}' for part in STAGES)
 """Events at which a group of parameters became identified."""
@@ -134,11 +135,14 @@ def plain_numbers(ax: Axes) -> None:
 
 def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
     """Draw a line at each change; events of identification or its loss are no changes."""
-    for event in recorder.events:
-        if not event.words.endswith((FOUND, LOST)):
-            for ax in axes:
-                time = 1e-9 * (event.stamp - recorder.first)
-                ax.axvline(time, color=VERMILLION, linewidth=1.0, linestyle='--', zorder=1)
+    changes = [event for event in recorder.events if not event.words.endswith((FOUND, LOST))]
+    width, alpha = (1.0, 1.0) if len(changes) <= MOST_MARKS else (0.6, 0.4)
+    for event in changes:
+        for ax in axes:
+            time = 1e-9 * (event.stamp - recorder.first)
+            ax.axvline(
+                time, color=VERMILLION, linewidth=width, alpha=alpha, linestyle='--', zorder=1
+            )
 
 
 def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
