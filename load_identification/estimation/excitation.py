@@ -170,6 +170,7 @@ class ExcitationMonitor:
         """Forget the load's excitation; the lag belongs to the streams and is kept."""
         self._fastest = FastestMotion()
         self._before: FastestMotion | None = None
+        self._lag.end_unresolved()
         self._newest: int | None = None
         self._rate, self._weighs_at_rest, self._level = 0.0, True, False
         self._specific_force: FloatArray = np.zeros(3)

@@ -248,15 +248,17 @@ def travelled(block: Block, before: Block | None) -> Block:
     """Return a block with its displacement, and the angle at least by which gravity has turned.
 
     After a time without samples nobody knows the path: it is taken for half a turn, after which
-    path errors start anew, and displacements count from there.
+    path errors start anew, and for none that leads elsewhere. At rest no displacement is added
+    that could be wrong, and none fades.
     """
-    if block.elapsed > UNSEEN:
-        return replace(block, angle=max(block.angle, np.pi))
     if before is None:
         return block
+    if block.elapsed > UNSEEN:
+        return replace(block, angle=max(block.angle, np.pi), position=before.position)
     shift, turn = 0.5 * block.elapsed * (before.twist + block.twist).reshape(2, 3)
     # x' = v - omega x x by the midpoint rule, with the reference fading.
-    half, kept = 0.5 * (SKEW @ turn), np.exp(-block.elapsed / REMEMBERED)
+    half = 0.5 * (SKEW @ turn)
+    kept = 1.0 if before.rest and block.rest else np.exp(-block.elapsed / REMEMBERED)
     there = kept * (before.position - half @ before.position) + shift
     position = np.linalg.solve(np.eye(3) + half, there)
     angle = max(block.angle, angle_between(before.direction, block.direction))

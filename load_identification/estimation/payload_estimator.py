@@ -345,5 +345,5 @@ class PayloadEstimator:
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
         """Return `claim.explained` for samples, None before the first block; changes nothing."""
-        settled = self.changes.settled(self._belief)
-        return None if self._block is None else explained(settled, batch)
+        settled, newest = self.changes.settled(self._belief), self._newest_block
+        return None if newest is None else explained(settled, batch, newest.position)

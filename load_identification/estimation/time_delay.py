@@ -121,7 +121,7 @@ class DelayEstimator:
         """The present estimate."""
         self._frame = ''
         self._begin()
-        self._before: tuple[FloatArray, int] | None = None
+        self._before: tuple[FloatArray, int, DelayEstimate] | None = None
         self._waiting: list[FloatArray] = []
         self._waiting_stamps: list[IntArray] = []
         self._start: int | None = None
@@ -134,14 +134,19 @@ class DelayEstimator:
     def begin_unresolved(self) -> None:
         """Begin anew after a change, which may be one of the stamps; what was found is kept."""
         if self._before is None:
-            self._before = self._costs, self._blocks
+            self._before = self._costs, self._blocks, self.estimate
             self._begin()
 
     def end_unresolved(self) -> None:
-        """Use again what was found before the change, unless what came since is enough."""
-        if self._before is not None and self._blocks < LEAST_BLOCKS:
-            costs, blocks = self._before
-            self._costs, self._blocks = self._costs + costs, self._blocks + blocks
+        """Use again what was found before the change, unless another delay was determined since.
+
+        Friction in a contact is like a delay, but a small one, or determines none.
+        """
+        if self._before is not None:
+            since, before = self.estimate, self._before[2]
+            other = not before.known or abs(since.value_s - before.value_s) > WORTH_A_WORD
+            if not (since.known and other):
+                self._costs, self._blocks, self.estimate = self._before
         self._before = None
 
     def update(self, batch: FilteredBatch) -> None:
@@ -259,12 +264,13 @@ class DelayEstimator:
         std = float(np.sqrt(chance + MODEL_ERROR**2))
         every = np.append(without, value)
         if np.median(total) < SHOWN * total.min():
-            self.estimate = DelayEstimate(float(value), std, False)
+            found = DelayEstimate(float(value), std, False)
         elif bool(np.all(every > LARGEST) or np.all(every < -LARGEST)):
-            self.estimate = DelayEstimate(float(np.sign(value)) * LARGEST, np.inf, False, True)
+            found = DelayEstimate(float(np.sign(value)) * LARGEST, np.inf, False, True)
         else:
             known = bool(std <= KNOWN and np.all(np.abs(every) <= LARGEST))
-            self.estimate = DelayEstimate(float(value), std, known)
+            found = DelayEstimate(float(value), std, known)
+        self.estimate = found if found.known or self._before is None else self._before[2]
 
 
 def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ from load_identification.report.style import (
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-CHANGES = WORDS[EventKind.CHANGE_DETECTED], 'load changed'
+CHANGES = WORDS[EventKind.CHANGE_DETECTED], EventKind.LOAD_CHANGED.value.replace('_', ' ')
 """Beginnings of events from which another payload may be held."""
 
 MARGIN = 0.15

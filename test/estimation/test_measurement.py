@@ -193,6 +193,23 @@ def test_a_known_tilt_turns_what_is_still_unknown_of_the_load() -> None:
     assert np.abs(model.rows(block, about)[:, :-1] @ unknowns - true).max() > 0.01
 
 
+def test_the_next_load_is_evaluated_at_the_errors_found_until_it_came() -> None:
+    parameters = replace(Parameters(), gravity=PUMA.gravity)
+    path = sample(PUMA, MOTIONS['rich'](PUMA, 4.0, np.random.default_rng(0)), 4.0, 250.0)
+    load = drawn_load(np.random.default_rng(1), 1.2)
+    batch, _ = filtered(PUMA, *record(path, load, Conditions(CellErrors()), 2), parameters)
+    stage = settings.payload_estimator(parameters)
+    stage.update(batch)
+    before, block = stage.state[0], make_block(batch.select(slice(-20, None)), 0)
+    # The first load is evaluated at none, as its cell is not known.
+    np.testing.assert_array_equal(before.rows(block), before.model.rows(block, before.body))
+    after = before.without(before.model.places(before.model.body))
+    found = before.values[before.model.errors]
+    np.testing.assert_array_equal(after.rows(block), after.model.rows(block, after.body, found))
+    turned = after.rows(block) - after.model.rows(block, after.body)
+    assert np.abs(turned[:, after.model.body]).max() > 1e-3
+
+
 def test_a_displacement_is_that_of_the_sensor() -> None:
     """Integrated from the twist; within 5 cm in 4 s, most of that as the reference follows."""
     path = sample(PUMA, MOTIONS['rich'](PUMA, 4.0, np.random.default_rng(0)), 4.0, 500.0)
@@ -212,7 +229,10 @@ def test_a_displacement_is_that_of_the_sensor() -> None:
     assert np.linalg.norm(away - away[0], axis=1).max() < 0.05
     assert block is not None
     after_a_gap = make_block(pieces(batch)[-1], block.stamp - 2_000_000_000)
-    assert not travelled(after_a_gap, block).position.any()
+    np.testing.assert_array_equal(travelled(after_a_gap, block).position, block.position)
+    # It is integrated no further at rest, and does not fade.
+    resting = replace(block, rest=True, twist=np.zeros(6))
+    np.testing.assert_allclose(travelled(resting, resting).position, block.position, rtol=1e-12)
 
 
 def test_a_smooth_field_raises_no_alarm_in_fast_motion() -> None:

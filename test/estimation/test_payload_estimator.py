@@ -233,7 +233,7 @@ def test_without_a_positive_mass_the_rest_has_no_meaning(mass: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ('deviations', 'warned', 'refused'), [(1.9, 0, 0), (3.1, 1, 0), (5.9, 1, 0), (6.1, 0, 1)]
+    ('deviations', 'warned', 'refused'), [(2.9, 0, 0), (3.1, 1, 0), (5.9, 1, 0), (6.1, 0, 1)]
 )
 def test_a_real_body_that_is_near_is_no_cause_for_a_warning(
     deviations: float, warned: int, refused: int

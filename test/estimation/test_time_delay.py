@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from load_identification.estimation.excitation import ExcitationMonitor
 from load_identification.estimation.time_delay import (
     LARGEST,
     UNKNOWN,
@@ -288,19 +289,42 @@ def test_a_known_delay_is_followed_when_it_changes() -> None:
     assert estimator.estimate.value_s == pytest.approx(0.02, abs=3e-3)
 
 
-@pytest.mark.parametrize(('motion', 'lag'), [(14.0, 0.05), (8.0, 0.0)])
-def test_after_a_change_the_delay_is_sought_anew(motion: float, lag: float) -> None:
-    """What came before counts again if there was too little motion since: four blocks of 2 s."""
+@pytest.mark.parametrize('resolved', ['by its cause', 'by a reset'])
+def test_after_a_change_the_delay_is_sought_anew(resolved: str) -> None:
+    """What came before counts again if no delay was determined since, after a reset too."""
+    monitor = ExcitationMonitor(0.05, 0.003)
+    monitor.update(ideal(0.0, duration=20.0))
+    known = monitor.delay
+    monitor.begin_unresolved()
+    little = ideal(0.0, 3.0, seed=1)
+    monitor.update(replace(little, stamps=little.stamps + 21_000_000_000))
+    if resolved == 'by a reset':
+        monitor.reset()
+    else:
+        monitor.end_unresolved(another_load=False)
+    assert monitor.delay == known
+    monitor.begin_unresolved()
+    later = ideal(0.05, 14.0, seed=2)
+    monitor.update(replace(later, stamps=later.stamps + 25_000_000_000))
+    assert monitor.delay.known
+    assert monitor.delay.value_s == pytest.approx(0.05, abs=2e-3)
+
+
+def test_friction_of_a_contact_is_no_delay() -> None:
+    """Against the velocity, as what is late: it was "more than 90 ms", and replaced what was."""
     estimator = DelayEstimator(0.05, 0.003)
     estimator.update(ideal(0.0, duration=20.0))
+    known = estimator.estimate
     estimator.begin_unresolved()
-    later = ideal(lag, motion, seed=1)
-    estimator.update(replace(later, stamps=later.stamps + 21_000_000_000))
+    later = ideal(0.0, 14.0, seed=1)
+    rubbing = later.wrench.copy()
+    speed = np.linalg.norm(later.linear_velocity, axis=1, keepdims=True)
+    rubbing[:, :3] -= 10.0 * later.linear_velocity / (speed + 0.01)
+    stamps = later.stamps + 21_000_000_000
+    estimator.update(replace(later, stamps=stamps, wrench=rubbing))
+    assert estimator.estimate != known
     estimator.end_unresolved()
-    latest = ideal(lag, 8.0, seed=2)
-    estimator.update(replace(latest, stamps=latest.stamps + 36_000_000_000))
-    assert estimator.estimate.known
-    assert estimator.estimate.value_s == pytest.approx(lag, abs=2e-3)
+    assert estimator.estimate == known
 
 
 def test_a_sensor_model_without_noise_gives_the_lag_itself() -> None:

@@ -1,6 +1,6 @@
 """The joint posterior of payload, offset and errors: one triangle per walk of the drift bank.
 
-    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k) h + b_k + e_k
+    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k, x_k) h + b_k + e_k
 
 A belief is immutable: time updates and measurements return a new one.
 """
@@ -206,6 +206,11 @@ class Belief:
     def rows(self, block: Block) -> FloatArray:
         """Return `Model.rows` of a block at the linearisation point."""
         return self.model.rows(block, self.body, self.about)
+
+    def expected(self, block: Block) -> FloatArray:
+        """Return the wrench expected of a block, (6,) [N, N m]."""
+        rows = self.rows(block)
+        return np.asarray(rows[:, :-1] @ self.values - (rows[:, -1] - block.wrench))
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None

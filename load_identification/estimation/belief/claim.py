@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -233,8 +233,12 @@ class Claim:
         )
 
 
-def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
+def explained(
+    belief: Belief, batch: FilteredBatch, position: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
     """Split measured wrenches into a predicted and an external part.
+
+    `position` (3,) is the displacement of the newest block [m].
 
     Returns
     -------
@@ -248,11 +252,9 @@ def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatAr
         return None
     offset = belief.knowledge.offset
     at = make_block(batch.select(usable), int(batch.stamps[0]))
-    model, body = belief.model, belief.values[belief.model.body]
-    values = belief.values.copy()
-    values[model.body] = 0.0
-    # The reading that tool and payload do not cause.
-    read = model.rows(at, belief.body)[:, :-1] @ values - offset
+    body = belief.values[belief.model.body]
+    # The reading that tool and payload alone do not cause.
+    read = belief.expected(replace(at, position=position)) - offset - at.matrix @ body
     predicted = read - batch.regressor @ body
     return predicted, batch.wrench - offset - predicted
 

@@ -82,9 +82,13 @@ def keep(belief: Belief, block: Block, learn: bool) -> Belief:
     if moved and after > before:
         later = _once_more(later, body, learn)
     known = (std / belief.model.systematic.coarse)[part] <= _enough(body)[part]
-    if learn and belief.age >= SETTLING and known.all():
-        later = _once_more(replace(later, about=np.zeros(len(later.about))), body)
-        later = replace(later, start=None, held=(), held_noise=None)
+    # Merged blocks may be declined, and are tried again when due.
+    due = after > before or len(blocks) < MOST_HELD
+    if learn and belief.age >= SETTLING and known.all() and due:
+        begun = replace(later, about=np.zeros(len(later.about)))
+        final = _once_more(begun, body)
+        if final is not begun:
+            later = replace(final, start=None, held=(), held_noise=None)
     return later
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.alarm import Alarm, over_gate
@@ -21,6 +20,7 @@ from load_identification.estimation.changes.hypotheses import (
     EVENTS,
     EXCLUDED,
     HARDLY,
+    LOUDEST,
     MARGIN,
     OLD,
     PLAUSIBLE,
@@ -34,6 +34,8 @@ from load_identification.estimation.changes.hypotheses import (
     is_load,
     knows_more,
     offset_is_known,
+    only_a_load,
+    p_values,
     read_zero,
     still_possible,
 )
@@ -188,6 +190,7 @@ class ChangeDetection:
         self._steady, self._moved, self._turned, self._blocks, self._rows = 0.0, 0.0, 0.0, 0, 0
         self._facing: FloatArray | None = None
         self._leader: tuple[Hypothesis | None, int] = (None, 0)
+        self._louder = 1.0
 
     def _look_into(self, before: Belief, block: Block) -> Belief:
         """Update the hypotheses by a block; return the belief before, or that of the cause."""
@@ -250,8 +253,9 @@ class ChangeDetection:
         # The freest one's misfit is noise; if that has grown, likelihood ratios count for less.
         spare = max(self._rows - PARAMETERS - 6, 1)
         louder = max(1.0, misfit[Hypothesis.BOTH] / spare)
-        lasting = louder if self._steady > LASTING else 1.0
-        chance = {h: float(chdtrc(self._rows, max(m / lasting, 0.0))) for h, m in misfit.items()}
+        noise = self._steady > LASTING or (louder < LOUDEST and only_a_load(misfit))
+        self._louder = louder if noise else 1.0
+        chance = p_values(misfit, self._rows, self._louder)
         if max(c for h, c in chance.items() if h is not Hypothesis.PUSH) < EXCLUDED:
             self._say_contact()
             return None
@@ -319,12 +323,12 @@ class ChangeDetection:
 
         `louder`: it was nothing but noise that has grown. `note`: of the event.
         """
-        loaded = EVENTS[named].changes_load
-        belief = (found.belief.weighed() if loaded else found.belief).banked(self._bank)
+        kind = EVENTS[named]
+        other = found.weighed(self._louder, self._blocks) if kind.changes_load else found.belief
+        belief = other.banked(self._bank)
         # A contact that has ended, or a change that is undone, was no error of the sensor.
         usual = named is Hypothesis.SAME and self.state is State.CHANGED and not louder
         self._alarm.closed(usual)
-        kind = EVENTS[named]
         if named is Hypothesis.EARLIER:
             self._earlier = None
             if self.before is not None and self._named_last is EventKind.LOAD_CHANGED:

@@ -9,6 +9,7 @@ from functools import cached_property, reduce
 from itertools import pairwise
 
 import numpy as np
+from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.model import WIDE_BODY, Model
@@ -61,6 +62,11 @@ their unknowns explain noise; beyond it more blocks are needed [-]."""
 LITTLE_PART, LITTLE_WRENCH = 0.02, (0.25, 0.025)
 """A deviation is little up to this share of the weight (for torque at an arm of 0.1 m), or up to
 this force and torque [-, N, N m]: wider intervals cover the uncertainty that it leaves."""
+
+OUTSTANDING, LOUDEST = 300.0, 6.0
+"""Ratio of the misfits of no change, another offset and a push to that of another load from which
+only a load is possible; and increase of the noise variance that it may bring along, as it rings or
+swings [-]."""
 
 UNKNOWN_OFFSET = 100.0
 """Standard deviation that no sensor's offset has: it is not separated from a load [N, N m]."""
@@ -123,6 +129,13 @@ class Candidate:
         first, *later = blocks
         begun = self.with_block(first)
         return reduce(lambda each, block: each.after(block).with_block(block), later, begun)
+
+    def weighed(self, louder: float, blocks: int) -> Belief:
+        """Return the belief in another load, whose blocks showed `louder` noise variance [-]."""
+        noise = self.belief.noise
+        if louder > 1.0:
+            noise = noise.louder(np.full(2, np.sqrt(louder)), blocks)
+        return replace(self.belief, noise=noise).weighed()
 
 
 OLD = (Hypothesis.SAME, Hypothesis.EARLIER)
@@ -206,6 +219,19 @@ def mass_is_known(belief: Belief) -> bool:
     """Return whether the mass is certain enough for another mass to be detected."""
     mass = float(belief.values[belief.model.body.start])
     return bool(std_of_last(belief.triangle, PARAMETERS)[0] < KNOWN_MASS * mass)
+
+
+def only_a_load(misfit: Mapping[Hypothesis, float]) -> bool:
+    """Return whether another load alone explains nearly everything, given the misfits."""
+    others = (Hypothesis.SAME, Hypothesis.OFFSET, Hypothesis.PUSH)
+    return min(misfit[h] for h in others) > OUTSTANDING * misfit[Hypothesis.LOAD]
+
+
+def p_values(
+    misfit: Mapping[Hypothesis, float], rows: int, louder: float
+) -> dict[Hypothesis, float]:
+    """Return the p-value of each misfit to some rows, in `louder` noise variance, all [-]."""
+    return {h: float(chdtrc(rows, max(each / louder, 0.0))) for h, each in misfit.items()}
 
 
 def as_heavy(

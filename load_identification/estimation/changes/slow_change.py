@@ -58,7 +58,9 @@ class SlowChange:
         self._leads_since, self._begin = 0, 0
         self._step = -STEPS_NS
         self._facing: FloatArray | None = None
-        self._led: FloatArray | None = None
+        self._led: tuple[int, FloatArray] | None = None
+        """The likeliest of these members since then, and mass and first moment by it."""
+        self._anew = False
         self._turned = 0
         self.rest_anew()
 
@@ -80,9 +82,8 @@ class SlowChange:
         if stamp - self._turned < CONSTANT_NS:
             # A sensor that turns tells a load from an offset that drifts.
             walks &= ~bank.doubted
-        if belief.weight @ walks <= LEADS:
-            self._leads_since = stamp
-            self._led = None
+        if belief.weight @ walks <= LEADS or self._anew:
+            self._leads_since, self._led, self._anew = stamp, None, False
         elif block.rest:
             # The members differ no more.
             self._leads_since += round(block.elapsed * NS)
@@ -112,11 +113,12 @@ class SlowChange:
 
     def _has_walked(self, belief: Belief, walks: BoolArray) -> bool:
         """Return whether mass or first moment have moved since the load's walk leads."""
-        place = int(np.argmax(np.where(walks, belief.weight, -1.0)))
+        likeliest = int(np.argmax(np.where(walks, belief.weight, -1.0)))
+        place, begun = self._led or (likeliest, None)
         body = belief.values_of(place)[belief.model.body][:WEIGHED]
-        self._led = body if self._led is None else self._led
+        self._led = place, body if begun is None else begun
         std = std_of_last(belief.triangles[place], PARAMETERS)[:WEIGHED]
-        return bool((np.abs(body - self._led) > WALKED * std).any())
+        return bool((np.abs(body - self._led[1]) > WALKED * std).any())
 
     def _changing(self, since: int, stamp: int) -> None:
         self._begin = self._begin if self.words(stamp) else since
@@ -138,7 +140,11 @@ class SlowChange:
         return along > AT_REST * float(std_of_last(belief.triangle, PARAMETERS)[0])
 
     def explained(self, stamp: int) -> None:
-        """Forget what was hardly more than a change that was noticed at a stamp [ns]."""
+        """Forget what was hardly more than a change that was noticed at a stamp [ns].
+
+        A walk of the load before it is none of the load after it.
+        """
+        self._anew = True
         seldom, self._step = stamp - self._step > STEPS_NS, stamp
         if seldom and stamp - self._begin < STEP_NS:
             self._newest = self._suspected = -CONSTANT_NS

@@ -296,32 +296,6 @@ def test_a_field_of_degree_one_pulls_as_a_load_as_often_as_it_says() -> None:
     assert not PoseErrors(np.zeros(2)).like_a_load.any()
 
 
-def test_a_taut_cable_is_not_taken_for_a_smaller_mass() -> None:
-    """Its pull grows with the displacement, as an acceleration does: 8 g of 0.4 kg were amiss."""
-    mount, away = MOUNTS['scara'], []
-    parameters = replace(Parameters(), gravity=mount.gravity)
-    for seed in range(4):
-        motion = MOTIONS['rich'](mount, 12.0, np.random.default_rng(seed))
-        load = drawn_load(np.random.default_rng([seed, 1]), 0.4)
-        streams = record(
-            sample(mount, motion, 12.0, 250.0), load, Conditions(tied=('taut cable',)), seed
-        )
-        batch, _ = filtered(mount, *streams, parameters)
-        estimate = estimated(settings.payload_estimator(parameters), pieces(batch))
-        assert estimate.identified[0]
-        away.append((estimate.values[0] - 0.4) / estimate.std[0])
-    assert np.abs(away).max() < 2.5
-    assert abs(np.mean(away)) < 1.0
-
-
-def test_a_spring_pulls_by_where_the_sensor_is() -> None:
-    pose, position = PoseErrors(np.array([0.1, 0.004])), np.array([0.1, -0.2, 0.3])
-    spring = np.array([2.0, 0.3, -0.1, 0.2])
-    pulled = pose.columns(np.zeros(12), position)[:, -4:] @ spring
-    np.testing.assert_allclose(pulled[:3], 2.0 * position)
-    np.testing.assert_allclose(pulled[3:], np.cross(spring[1:], position))
-
-
 def test_drift_is_said_with_what_it_amounts_to() -> None:
     zero = Zero(0, np.zeros(6), np.full(6, 1e-4))
     usual = np.array([0.02] * 3 + [3e-5] * 3)
