@@ -84,7 +84,7 @@ class PayloadEstimator:
         """Names why no payload explains the measurement, if none does."""
         self._calibration = sensor_offset.CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
-        self._joints, self._base, self._arm = 0, False, (0, 0, False)
+        self._joints, self._base, self._arm, self._robot = 0, False, (0, 0, False), 0.0
         self._belief: Belief
         self._known: PayloadEstimate | None = None
         self.reset(keep_offset=False)
@@ -199,14 +199,16 @@ class PayloadEstimator:
         gains, errors = batch.by_gain.shape[1], batch.sensitivity.shape[2]
         # Behind a sensor the errors are of friction, otherwise of an arm that weighs.
         arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
+        carried = joints, arm, float(np.nan_to_num(batch.robot_number[0]))
         jumped = first <= self.newest
-        other = (batch.frame, joints, arm) != (self.frame, self._joints, self._arm)
+        other = (batch.frame, carried) != (self.frame, (self._joints, self._arm, self._robot))
         if self._block is not None and (jumped or other):
             self.reset(keep_offset=False)
             kind = EventKind.STAMPS_JUMPED_BACK if jumped else EventKind.SENSOR_FRAME_CHANGED
             self.events.add(kind, first)
         if self._block is None:
-            self._block, self._start, self._joints, self._arm = 0, first, joints, arm
+            self._block, self._start = 0, first
+            self._joints, self._arm, self._robot = carried
             self._base = bool(batch.gravity_by_tilt.shape[2])
             self.saved = self.saved.of(batch.frame)
             self.sensor_offset.enter(batch.frame)

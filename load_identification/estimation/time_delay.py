@@ -138,14 +138,11 @@ class DelayEstimator:
             self._begin()
 
     def end_unresolved(self) -> None:
-        """Use again what was found before the change, unless another delay was determined since.
-
-        Friction in a contact is like a delay, but a small one, or determines none.
-        """
+        """Use again what was found before, unless another delay, no friction's, is known since."""
         if self._before is not None:
-            since, before = self.estimate, self._before[2]
-            other = not before.known or abs(since.value_s - before.value_s) > WORTH_A_WORD
-            if not (since.known and other):
+            now, before = self.estimate, self._before[2]
+            other = not before.known or abs(now.value_s - before.value_s) > WORTH_A_WORD
+            if not (now.known and other):
                 self._costs, self._blocks, self.estimate = self._before
         self._before = None
 

@@ -125,7 +125,7 @@ class SynchronizedBatch(Batch):
 LEFT_OUT = {
     'gravity': (3,), 'rest': (), 'motion_by_joint': (9, 0), 'gravity_by_tilt': (3, 0),
     'whitening': (0, 0), 'joint_motion': (3, 0), 'sensitivity': (6, 0), 'by_gain': (0, 6, 6),
-    'acceleration_noise': (6, 0),
+    'acceleration_noise': (6, 0), 'robot_number': (),
 }  # fmt: skip
 """Optional arrays of a filtered batch, each with its shape per sample."""
 
@@ -178,6 +178,8 @@ class FilteredBatch(Batch):
     acceleration_noise : (n, 6, J) array
         N such that N N^T is the covariance of 0.1 s means of the accelerations, linear before
         angular, due to noise of joint positions [m/s², rad/s²]; J = 0 if unknown.
+    robot_number : (n,) array
+        Equal for robots that move the sensor alike, see `model/robot_number`; NaN if unknown [-].
     """
 
     frame: str
@@ -197,6 +199,7 @@ class FilteredBatch(Batch):
     sensitivity: FloatArray = field(default_factory=_nothing)
     by_gain: FloatArray = field(default_factory=_nothing)
     acceleration_noise: FloatArray = field(default_factory=_nothing)
+    robot_number: FloatArray = field(default_factory=_nothing)
 
     def __post_init__(self) -> None:
         # Every array has n samples, so that code that cuts a batch need not treat them apart.

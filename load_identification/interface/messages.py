@@ -160,6 +160,7 @@ def kinematics_shapes(joints: int) -> dict[str, tuple[int, ...]]:
     return {
         'gravity': (3,),
         'rest': (),
+        'robot_number': (),
         'gravity_by_tilt': (3, 2),
         'motion_by_joint': (9, joints),
         'joint_motion': (3, joints),

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from load_identification.estimation.events import WORDS, EventKind
+from load_identification.estimation.events import EventKind
 from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.interface.names import INTERVAL, STAGES
 from load_identification.report.recorder import LOST, Recorder, Samples
@@ -30,7 +30,7 @@ from load_identification.report.style import (
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-CHANGES = WORDS[EventKind.CHANGE_DETECTED], EventKind.LOAD_CHANGED.value.replace('_', ' ')
+CHANGES = EventKind.CHANGE_DETECTED.words, EventKind.LOAD_CHANGED.words
 """Beginnings of events from which another payload may be held."""
 
 MARGIN = 0.15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,16 +13,22 @@ from load_identification.estimation.events import EventKind
 from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
 from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
 from load_identification.nodes.store import StoredTool
 from load_identification.pipeline import settings
 from load_identification.pipeline.compensation import NONE, Compensation, LoadTakenOff
 from load_identification.pipeline.driver_payload import DriverPayload
-from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.payload_stage import PayloadStage, WristFront
 from load_identification.pipeline.samples import Samples
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import FRAME, RATE, URDF, filtered, lively, pieces
-from load_identification.simulation.sensors import WRIST_SENSOR, aluminium_block, simulate
+from load_identification.simulation.sensors import (
+    WRIST_SENSOR,
+    Recording,
+    aluminium_block,
+    simulate,
+)
 from load_identification.weighing.static_weigher import StaticWeigher
 
 BLOCK = aluminium_block().to_vector()
@@ -43,6 +50,16 @@ def motion() -> FilteredBatch:
     """Move for 8 s with the block on the sensor."""
     robot, block = Robot(URDF, FRAME), aluminium_block()
     return filtered(simulate(robot, lively(1, 8.0), block, WRIST_SENSOR, RATE, 0))[0]
+
+
+def parts(recording: Recording) -> Iterator[tuple[JointBatch, WrenchBatch]]:
+    """Yield joint states and wrenches by tenths of a second."""
+    joints, wrenches = recording.joints(), recording.wrenches()
+    for end in np.arange(recording.stamps[0], recording.stamps[-1], 100_000_000):
+        yield tuple(
+            each.select((each.stamps >= end) & (each.stamps < end + 100_000_000))
+            for each in (joints, wrenches)
+        )
 
 
 def later(batch: FilteredBatch, periods: int, frame: str) -> FilteredBatch:
@@ -121,6 +138,32 @@ def test_stamps_that_jump_back_leave_tool_and_offset_in_use(motion: FilteredBatc
     assert stage.estimator.events.newest.kind is EventKind.STAMPS_JUMPED_BACK
     assert stage.estimator.tool.parameters[0] == BLOCK[0]
     assert stage.estimator.sensor_offset.holds
+
+
+@pytest.mark.parametrize(('wrong', 'said'), [(' rpy="0 0 0.5"', True), (' rpy="0 0 0"', False)])
+def test_a_description_that_is_corrected_starts_afresh_where_it_moves_otherwise(
+    wrong: str, said: bool
+) -> None:
+    """Nothing had been identified any more until the node was restarted."""
+    block = aluminium_block()
+    recording = simulate(Robot(URDF, FRAME), lively(1, 16.0), block, WRIST_SENSOR, RATE, 0)
+    placed = 'xyz="0 0 0.08625"'
+    turned = URDF.replace(placed, placed + wrong)
+    assert turned != URDF
+    stage = PayloadStage(Parameters())
+    front = WristFront(settings.synchronizer(Parameters()), settings.motion_filter(Parameters()))
+    front.motion_filter.set_description(turned, FRAME)
+    for k, (joints, wrenches) in enumerate(parts(recording)):
+        if k == 40:
+            front.motion_filter.set_description(URDF + '<!-- corrected -->', FRAME)
+        stage.update(front.update([joints], [wrenches]))
+    kinds = [event.kind for event in stage.estimator.events.since(0)]
+    assert (EventKind.SENSOR_FRAME_CHANGED in kinds) == said
+    estimate = stage.estimator.estimate()
+    assert estimate is not None
+    assert estimate.identified[:4].all()
+    truth = to_message_order(BLOCK)
+    assert np.abs((estimate.values - truth) / estimate.std)[estimate.identified].max() < 4.0
 
 
 def test_no_wrench_is_compensated_by_a_load_of_another_frame() -> None:
