@@ -207,8 +207,7 @@ class PayloadEstimator:
             kind = EventKind.STAMPS_JUMPED_BACK if jumped else EventKind.SENSOR_FRAME_CHANGED
             self.events.add(kind, first)
         if self._block is None:
-            self._block, self._start = 0, first
-            self._joints, self._arm, self._robot = carried
+            self._block, self._start, (self._joints, self._arm, self._robot) = 0, first, carried
             self._base = bool(batch.gravity_by_tilt.shape[2])
             self.saved = self.saved.of(batch.frame)
             self.sensor_offset.enter(batch.frame)

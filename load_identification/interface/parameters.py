@@ -198,6 +198,9 @@ class Parameters:
     )
 
 
+FRAMES = ('sensor_frame', 'compensated_frame')
+"""Parameters that name a frame, in which a leading slash is ignored."""
+
 TABLE: Mapping[str, Field[Any]] = {f.name: f for f in fields(Parameters)}
 """All parameters by name."""
 
@@ -235,7 +238,7 @@ def check(name: str, value: Any) -> Any:
     )
     if isinstance(default, str | bool):
         if isinstance(value, type(default)) and value in (info['choices'] or [value]):
-            return value
+            return value.lstrip('/') if isinstance(value, str) and name in FRAMES else value
         raise error
     try:
         numbers = tuple(value) if isinstance(default, tuple) else (value,)

@@ -106,6 +106,12 @@ def test_gravity_is_three_numbers_not_all_zero(value: Any) -> None:
         check('gravity', value)
 
 
+@pytest.mark.parametrize('name', ['sensor_frame', 'compensated_frame'])
+def test_a_leading_slash_of_a_frame_is_ignored(name: str) -> None:
+    assert check(name, '/ft_link') == 'ft_link'
+    assert check('arm_model', '/home/arm.yaml') == '/home/arm.yaml'
+
+
 def test_gravity_may_be_integers_and_any_sequence() -> None:
     assert check('gravity', [0, 0, -10]) == (0.0, 0.0, -10.0)
     assert check('gravity', np.array([0.0, 9.8, 0.0])) == (0.0, 9.8, 0.0)

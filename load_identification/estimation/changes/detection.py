@@ -190,7 +190,6 @@ class ChangeDetection:
         self._steady, self._moved, self._turned, self._blocks, self._rows = 0.0, 0.0, 0.0, 0, 0
         self._facing: FloatArray | None = None
         self._leader: tuple[Hypothesis | None, int] = (None, 0)
-        self._louder = 1.0
 
     def _look_into(self, before: Belief, block: Block) -> Belief:
         """Update the hypotheses by a block; return the belief before, or that of the cause."""
@@ -254,8 +253,7 @@ class ChangeDetection:
         spare = max(self._rows - PARAMETERS - 6, 1)
         louder = max(1.0, misfit[Hypothesis.BOTH] / spare)
         noise = self._steady > LASTING or (louder < LOUDEST and only_a_load(misfit))
-        self._louder = louder if noise else 1.0
-        chance = p_values(misfit, self._rows, self._louder)
+        chance = p_values(misfit, self._rows, louder if noise else 1.0)
         if max(c for h, c in chance.items() if h is not Hypothesis.PUSH) < EXCLUDED:
             self._say_contact()
             return None
@@ -324,7 +322,7 @@ class ChangeDetection:
         `louder`: it was nothing but noise that has grown. `note`: of the event.
         """
         kind = EVENTS[named]
-        other = found.weighed(self._louder, self._blocks) if kind.changes_load else found.belief
+        other = found.weighed(self._rows, self._blocks) if kind.changes_load else found.belief
         belief = other.banked(self._bank)
         # A contact that has ended, or a change that is undone, was no error of the sensor.
         usual = named is Hypothesis.SAME and self.state is State.CHANGED and not louder

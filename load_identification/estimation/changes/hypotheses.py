@@ -68,6 +68,9 @@ OUTSTANDING, LOUDEST = 300.0, 6.0
 only a load is possible; and increase of the noise variance that it may bring along, as it rings or
 swings [-]."""
 
+GROWN = 0.01
+"""p-value of the misfit of a load below which it has brought noise along [-]."""
+
 UNKNOWN_OFFSET = 100.0
 """Standard deviation that no sensor's offset has: it is not separated from a load [N, N m]."""
 
@@ -130,11 +133,12 @@ class Candidate:
         begun = self.with_block(first)
         return reduce(lambda each, block: each.after(block).with_block(block), later, begun)
 
-    def weighed(self, louder: float, blocks: int) -> Belief:
-        """Return the belief in another load, whose blocks showed `louder` noise variance [-]."""
-        noise = self.belief.noise
-        if louder > 1.0:
-            noise = noise.louder(np.full(2, np.sqrt(louder)), blocks)
+    def weighed(self, rows: int, blocks: int) -> Belief:
+        """Return the belief in another load, in the noise that so many rows of blocks showed."""
+        noise, spare = self.belief.noise, max(rows - PARAMETERS, 1)
+        squares = max(NOISE_MARGIN**2 * self.misfit, 0.0)
+        if chdtrc(spare, squares) < GROWN:
+            noise = noise.louder(np.full(2, np.sqrt(squares / spare)), blocks)
         return replace(self.belief, noise=noise).weighed()
 
 

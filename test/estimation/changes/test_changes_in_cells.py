@@ -9,6 +9,7 @@ import pytest
 from estimates import estimated
 
 from load_identification.estimation.events import EventKind
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.messages import NS
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
@@ -28,6 +29,7 @@ from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS, Motion
 from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import FloatArray
 
@@ -228,3 +230,54 @@ def test_a_load_that_is_poured_out_at_rest_is_not_claimed(seed: int) -> None:
     assert found.mass.size > 30
     assert np.abs(found.mass).max() < 4.0
     assert found.last == 1.0
+
+
+def handed_over(taken: bool, takes: float, shakes: float, seed: int) -> PayloadEstimator:
+    """Take 1.3 kg with a bare sensor at rest, or put it down, within some seconds; move on.
+
+    `shakes`: noise that a load has which is taken, in units of the sensor's.
+    """
+    mount, rng = MOUNTS['six_joints'], np.random.default_rng(seed)
+    before, after = (
+        MOTIONS['rich'](mount, length, np.random.default_rng(seed + more)).trajectory
+        for length, more in ((9.0, 0), (14.0, 50))
+    )
+    end, begin = before.sample(np.array([9.0]))[0][0], after.sample(np.zeros(1))[0][0]
+    rest = Move(end, begin, 1.5), Move(begin, begin, 3.5)
+    way = sample(mount, Motion(JointPath((*before.pieces, *rest, *after.pieces))), 28.0, 250.0)
+    part = drawn_load(np.random.default_rng([seed, 2]), 1.3)
+
+    def exerted(frame: FrameMotion) -> FloatArray:
+        share = np.clip((1e-9 * way.stamps - 11.5) / takes, 0.0, 1.0)[:, None]
+        noise = shakes * share * NOISE * rng.standard_normal((len(share), 6))
+        return (share if taken else 1.0 - share) * load_wrench(part, frame) + noise
+
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    conditions = Conditions(CellErrors(), ('smooth', 'rough'))
+    batch, _ = filtered(mount, *published(way, exerted, conditions, seed), parameters)
+    stage = settings.payload_estimator(parameters)
+    for piece in pieces(batch.select(batch.stamps < 18 * NS)):
+        stage.update(piece)
+    return stage
+
+
+def test_a_load_put_down_gently_is_no_load_that_changes_slowly() -> None:
+    """It was for 14 s after it: the load in the hand before had seemed to change."""
+    stage = handed_over(False, 1.0, 0.0, 1)
+    assert [event.kind for event in stage.events.since(0)][-1] is EventKind.LOAD_CHANGED
+    estimate = stage.estimate()
+    assert estimate is not None
+    assert estimate.identified[0]
+
+
+@pytest.mark.parametrize(('shakes', 'seed'), [(1.0, 0), (1.5, 1), (2.0, 3)])
+def test_a_load_that_shakes_more_than_that_before_is_none_that_changes_slowly(
+    shakes: float, seed: int
+) -> None:
+    """In the noise of the load before, one that walks explained the blocks better."""
+    stage = handed_over(True, 0.3, shakes, seed)
+    assert [event.kind for event in stage.events.since(0)][-1] is EventKind.LOAD_CHANGED
+    estimate = stage.estimate()
+    assert estimate is not None
+    assert estimate.identified[0]
+    assert abs(estimate.values[0] - 1.3) < 4.0 * estimate.std[0]
