@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
 
+from load_identification.errors import DescriptionError, FrameError, ParameterError
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.names import COMPENSATED
-from load_identification.interface.parameters import COMPENSATION, CONVENTIONS
+from load_identification.interface.parameters import COMPENSATION, CONVENTIONS, Parameters
+from load_identification.model.robot import Robot
 from load_identification.nodes.diagnostics import PipelineNode
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.inputs import RawInputs
@@ -25,10 +28,14 @@ READ_LOAD, IDLE = 0.02, 0.1
 
 
 class CompensationNode(PipelineNode):
-    """Publish `wrench_compensated`; the process that drains the inputs feeds `stage`."""
+    """Publish `wrench_compensated`; the process that drains the inputs feeds `stage`.
+
+    Raises ParameterError if parameters say that there is no link `compensated_frame`.
+    """
 
     def __init__(self) -> None:
         super().__init__('compensation_node', COMPENSATION)
+        _check_frame(self.declared)
         self.stage = Compensation(self.declared)
         self.publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_compensated')
 
@@ -51,6 +58,22 @@ class CompensationNode(PipelineNode):
     def details(self) -> Mapping[str, str]:
         """Return the number of wrenches compensated."""
         return {COMPENSATED: str(self.stage.given)}
+
+
+def _check_frame(parameters: Parameters) -> None:
+    frame, sensor = parameters.compensated_frame, parameters.sensor_frame
+    if not (frame and sensor and parameters.robot_description):
+        return
+    try:
+        robot = Robot(parameters.robot_description, sensor, parameters.gravity)
+    except DescriptionError:
+        # It is refused, or completed by /tf_static, where it is used.
+        return
+    still = np.zeros(len(robot.joints))
+    try:
+        robot.seen_from(frame, still, still)
+    except FrameError as error:
+        raise ParameterError(f'parameter compensated_frame: {error}') from error
 
 
 class StandaloneCompensationNode(CompensationNode):

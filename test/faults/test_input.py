@@ -92,6 +92,16 @@ def test_an_unknown_ros_argument_is_named() -> None:
         assert 'Traceback' not in process.output
 
 
+@pytest.mark.parametrize('node', ['compensation', 'load_identification'])
+def test_a_compensated_frame_that_no_link_has_ends_the_node_at_start(node: str) -> None:
+    with Group() as group:
+        known = {'robot_description': PUMA, 'sensor_frame': FRAME, 'compensated_frame': 'palm'}
+        process = group.start(node, known)
+        assert process.wait() == 2
+        assert "parameter compensated_frame: 'palm' is no link" in process.output
+        assert 'Traceback' not in process.output
+
+
 FAILING = """
 from load_identification.pipeline.payload_stage import PayloadStage
 
