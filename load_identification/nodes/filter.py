@@ -71,6 +71,6 @@ class FilterNode(PipelineNode):
             'delay': f'{self.stage.differentiator.delay:.6f}',
             'velocity_lag': f'{self.stage.differentiator.velocity_lag:.6f}',
             'absent_channels': absent,
-            WARNING: self.stage.words,
+            WARNING: '; '.join(filter(None, (self.stage.words, self.description.warning))),
             **{HEALTH + channel: state for channel, state in health},
         }

@@ -69,6 +69,10 @@ def test_a_description_that_harms_is_refused_in_words(
     live.group.wait_for(lambda: process.output.count(words) > before, f'the refusal of {case}')
     live.play(recording())
     assert np.nanmax(np.abs(live.errors())) < 4.0
+    live.group.wait_for(
+        lambda: 'the robot description before stays in use, not a usable' in live.words,
+        'the refusal on status',
+    )
 
 
 def test_a_bare_ampersand_does_no_harm(live: Pipeline) -> None:

@@ -159,13 +159,19 @@ class DescriptionReader:
     @property
     def waiting_for(self) -> str:
         """Reason why samples cannot be used, in words; empty: none."""
-        waiting_for = self._bad or self._user.waiting_for
+        waiting_for = self._user.waiting_for and (self._bad or self._user.waiting_for)
         if waiting_for and self._frames.missing:
             waiting_for += f'; or for {self._frames.missing}'
         if waiting_for and not self._description:
             why = unheard(self._node, self._topic, String, latched=True)
             waiting_for += f': {why}' if why else ''
         return waiting_for
+
+    @property
+    def warning(self) -> str:
+        """That a description is refused and the one before stays in use, in words; empty: no."""
+        refused = self._bad and not self._user.waiting_for
+        return f'the robot description before stays in use, not {self._bad}' if refused else ''
 
     def _use_parameter(self, description: str) -> None:
         self._description = description
