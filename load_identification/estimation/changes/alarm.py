@@ -133,8 +133,10 @@ class Alarm:
         self, belief: Belief, block: Block, count: int
     ) -> tuple[Belief, Belief, list[Block]]:
         history = [*self._history, (belief, block)][-count:]
-        bank, passed = history[0][0], [each for _, each in history[1:]]
-        return bank, reduce(Belief.after, passed, bank.single), passed
+        start, passed = history[0][0], [each for _, each in history[1:]]
+        # A change that begins slowly has been taken for drift of offset or load for some blocks.
+        bank = self._history[0][0] if self._history else start
+        return bank, reduce(Belief.after, passed, start.single), passed
 
 
 def newest_over_gate(past: Sequence[tuple[Belief, Block]], belief: Belief, block: Block) -> float:

@@ -58,8 +58,8 @@ class SlowChange:
         self._leads_since, self._begin = 0, 0
         self._step = -STEPS_NS
         self._facing: FloatArray | None = None
-        self._led: tuple[int, FloatArray] | None = None
-        """The likeliest of these members since then, and mass and first moment by it."""
+        self._led: tuple[int, FloatArray, FloatArray] | None = None
+        """The likeliest of these members then; mass and first moment by it, their std."""
         self._anew = False
         self._turned = 0
         self.rest_anew()
@@ -114,11 +114,13 @@ class SlowChange:
     def _has_walked(self, belief: Belief, walks: BoolArray) -> bool:
         """Return whether mass or first moment have moved since the load's walk leads."""
         likeliest = int(np.argmax(np.where(walks, belief.weight, -1.0)))
-        place, begun = self._led or (likeliest, None)
+        place = self._led[0] if self._led else likeliest
         body = belief.values_of(place)[belief.model.body][:WEIGHED]
-        self._led = place, body if begun is None else begun
         std = std_of_last(belief.triangles[place], PARAMETERS)[:WEIGHED]
-        return bool((np.abs(body - self._led[1]) > WALKED * std).any())
+        self._led = self._led or (place, body, std)
+        _, begun, unsure = self._led
+        # What was hardly known then has moved by as much although it is constant.
+        return bool((np.abs(body - begun) > WALKED * np.maximum(std, unsure)).any())
 
     def _changing(self, since: int, stamp: int) -> None:
         self._begin = self._begin if self.words(stamp) else since
