@@ -249,6 +249,7 @@ def handed_over(taken: bool, takes: float, shakes: float, seed: int) -> PayloadE
 
     def exerted(frame: FrameMotion) -> FloatArray:
         share = np.clip((1e-9 * way.stamps - 11.5) / takes, 0.0, 1.0)[:, None]
+        share = share**2 * (3.0 - 2.0 * share)
         noise = shakes * share * NOISE * rng.standard_normal((len(share), 6))
         return (share if taken else 1.0 - share) * load_wrench(part, frame) + noise
 
