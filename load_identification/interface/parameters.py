@@ -238,7 +238,7 @@ def check(name: str, value: Any) -> Any:
     )
     if isinstance(default, str | bool):
         if isinstance(value, type(default)) and value in (info['choices'] or [value]):
-            return value.lstrip('/') if isinstance(value, str) and name in FRAMES else value
+            return str(value).lstrip('/') if name in FRAMES else value
         raise error
     try:
         numbers = tuple(value) if isinstance(default, tuple) else (value,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ NUMBERS, DECIMALS = 1_000_000, 6
 """Count of numbers, and decimals to which motions are equal [-]."""
 
 
+@lru_cache(maxsize=2)
 def robot_number(robot: Robot) -> int:
     """Return a number below `NUMBERS` that is equal where each joint moves the sensor alike.
 

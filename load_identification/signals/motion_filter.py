@@ -54,8 +54,6 @@ class DescribedRobot:
 
     def __init__(self, gravity: Sequence[float]) -> None:
         self.robot: Robot | None = None
-        self.number = np.nan
-        """`robot_number` of the robot last built."""
         self.waiting_for = 'the robot description'
         """What is missing to build the robot; empty: nothing."""
         self.refused_frame: str | None = None
@@ -75,8 +73,7 @@ class DescribedRobot:
         robot = Robot(description, sensor_frame, self._gravity) if sensor_frame else None
         if robot is None:
             parse_description(description)
-        self._description, self.refused_frame = description, None
-        self._use(robot)
+        self._description, self.robot, self.refused_frame = description, robot, None
         self._named = bool(sensor_frame)
         self.waiting_for = '' if robot else 'the first wrench, for its frame'
 
@@ -86,16 +83,11 @@ class DescribedRobot:
             self.robot = None
         if self.robot is None and self._description is not None and frame != self.refused_frame:
             try:
-                self._use(Robot(self._description, frame, self._gravity))
+                self.robot = Robot(self._description, frame, self._gravity)
                 self.refused_frame, self.waiting_for = None, ''
             except DescriptionError as error:
                 self.refused_frame, self.waiting_for = frame, str(error)
         return self.robot
-
-    def _use(self, robot: Robot | None) -> None:
-        self.robot = robot
-        if robot is not None:
-            self.number = float(robot_number(robot))
 
 
 class MotionFilter:
@@ -275,7 +267,7 @@ class MotionFilter:
             gravity_by_tilt=motion.gravity_by_tilt,
             joint_motion=np.stack([out.position, out.velocity, out.acceleration], axis=1),
             robot=robot,
-            robot_number=np.full(len(out.stamps), self._described.number),
+            robot_number=np.full(len(out.stamps), float(robot_number(robot))),
             sensitivity=friction_felt(motion.jacobian, out.velocity, out.acceleration),
             acceleration_noise=motion.jacobian @ out.acceleration_noise,
         )

@@ -207,11 +207,6 @@ class Belief:
         """Return `Model.rows` of a block at the linearisation point."""
         return self.model.rows(block, self.body, self.about)
 
-    def expected(self, block: Block) -> FloatArray:
-        """Return the wrench expected of a block, (6,) [N, N m]."""
-        rows = self.rows(block)
-        return np.asarray(rows[:, :-1] @ self.values - (rows[:, -1] - block.wrench))
-
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
     ) -> Prediction:

@@ -254,7 +254,7 @@ def explained(
     at = make_block(batch.select(usable), int(batch.stamps[0]))
     body = belief.values[belief.model.body]
     # The reading that tool and payload alone do not cause.
-    read = belief.expected(replace(at, position=position)) - offset - at.matrix @ body
+    read = belief.predicted(replace(at, position=position)).wrench - offset - at.matrix @ body
     predicted = read - batch.regressor @ body
     return predicted, batch.wrench - offset - predicted
 

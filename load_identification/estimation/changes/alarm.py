@@ -132,10 +132,10 @@ class Alarm:
     def _since(
         self, belief: Belief, block: Block, count: int
     ) -> tuple[Belief, Belief, list[Block]]:
-        history = [*self._history, (belief, block)][-count:]
-        start, passed = history[0][0], [each for _, each in history[1:]]
+        history = [*self._history, (belief, block)]
         # A change that begins slowly has been taken for drift of offset or load for some blocks.
-        bank = self._history[0][0] if self._history else start
+        bank, ((start, _), *newest) = history[0][0], history[-count:]
+        passed = [each for _, each in newest]
         return bank, reduce(Belief.after, passed, start.single), passed
 
 
