@@ -86,6 +86,9 @@ FASTER = 'move faster, no joint turns the sensor against gravity'
 DENSE = 2700.0
 """Density of aluminium [kg/m³]: most loads of a mass are larger than a cube of it."""
 
+TURNING = 1e-3
+"""Rate of rotation below which a sensor has not been turned [rad/s]."""
+
 MASS, CENTER_OF_MASS, INERTIA = 'mass', 'centre of mass', 'inertia'
 """The stages, in their order."""
 
@@ -211,6 +214,8 @@ def _surely_reached(values: FloatArray, std: FloatArray) -> float:
 
 def _unseen(torque: float, unexplained: float, required: Requirements, rate: float | None) -> str:
     """State how small the inertial torque of the fastest motion is."""
+    if rate is not None and rate < TURNING:
+        return 'inertia unknown: no rotation measured so far: rotate fast, about more axes'
     speed = '' if rate is None else f' (up to {rate:.2g} rad/s)'
     is_now, needed = told_apart(torque, required.excitation * unexplained)
     return (

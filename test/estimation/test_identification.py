@@ -214,3 +214,10 @@ def test_torque_of_the_inertia_is_told_with_what_is_required() -> None:
         'inertia: its torque in the fastest motion so far (up to 0.4 rad/s) is 0.0001 N·m rms, '
         '0.0012 required: 50 % of the 0.0024 N·m unexplained there',
     )
+
+
+def test_no_figures_are_told_of_a_motion_that_was_none() -> None:
+    judgement = judge(VALUES, STD, Requirements(), 2e-12, 0.0014, rate=6e-13)
+    assert judgement.reasons == (
+        'inertia unknown: no rotation measured so far: rotate fast, about more axes',
+    )
