@@ -42,7 +42,10 @@ POINTS = BLOCK_NS // (STRIDE * SPACING_NS)
 GROUPS = 8
 """Number of groups over which blocks are distributed in turn, for a jackknife of the minimum."""
 
-LEAST_BLOCKS = 4
+LEAST_BLOCKS, LASTING_BLOCKS = 4, 8
+"""Least number of blocks, and that from which a delay beyond the bank counts during a contact:
+friction that lasts as long is rare."""
+
 NOISE_STEPS = 2
 """Rounds of noise estimation; only the first weights force and torque by the expected noise."""
 
@@ -140,9 +143,10 @@ class DelayEstimator:
     def end_unresolved(self) -> None:
         """Use again what was found before, unless another delay, no friction's, is known since."""
         if self._before is not None:
-            now, before = self.estimate, self._before[2]
-            other = not before.known or abs(now.value_s - before.value_s) > WORTH_A_WORD
-            if not (now.known and other):
+            costs, blocks, before = self._before
+            if not (before.known or before.beyond):
+                self._costs, self._blocks = self._costs + costs, self._blocks + blocks
+            elif abs(self.estimate.value_s - before.value_s) <= WORTH_A_WORD:
                 self._costs, self._blocks, self.estimate = self._before
         self._before = None
 
@@ -267,7 +271,8 @@ class DelayEstimator:
         else:
             known = bool(std <= KNOWN and np.all(np.abs(every) <= LARGEST))
             found = DelayEstimate(float(value), std, known)
-        self.estimate = found if found.known or self._before is None else self._before[2]
+        counts = found.known or (found.beyond and self._blocks >= LASTING_BLOCKS)
+        self.estimate = found if counts or self._before is None else self._before[2]
 
 
 def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
