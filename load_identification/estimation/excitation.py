@@ -258,7 +258,7 @@ class ExcitationMonitor:
             unexplained=claim.unexplained,
             rate=self._rate,
             tool_covariance=claim.tool_part,
-            pose_variance=model.pose.variance,
+            pose_variance=model.pose.variance(claim.belief.body),
             total=claim.belief.body,
             mixing=np.pad(mixing[..., seen], ((0, 0), (0, 0), (0, len(here)))),
             by_angle=np.pad(by_angle[:, seen], ((0, 0), (0, len(here)))),

@@ -118,7 +118,7 @@ class PayloadEstimator:
         self._ended, self._moved = stamp, -drift.TAKEN_BACK_NS
         self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
-        pose = PoseErrors(s.errors.field)
+        pose = PoseErrors(s.errors.field, s.errors.joint_zero)
         model = Model(
             systematic=SystematicErrors(s.errors, self._joints, self._base, *self._arm),
             pose=pose,

@@ -64,10 +64,12 @@ class PoseErrors:
     frequency that looks like an acceleration, and k like a mass -k / omega². The spring is the
     last part of the field: k and s, (4,).
 
-    `rms` (2,) is that of the field of force and torque [N, N m]; 0 switches one off.
+    `rms` (2,) is that of the field of force and torque [N, N m]; 0 switches one off. `angle` is
+    the std by which the direction of the load's weight varies with the pose [rad].
     """
 
-    def __init__(self, rms: FloatArray) -> None:
+    def __init__(self, rms: FloatArray, angle: float = 0.0) -> None:
+        self.angle = angle
         self.used = bool(np.any(rms > 0.0))
         each = np.repeat(np.maximum(rms, NEGLIGIBLE), 3)
         field = np.repeat(each / np.sqrt(HARMONICS), HARMONICS)
@@ -76,13 +78,36 @@ class PoseErrors:
         )
         self.path_std: FloatArray = PATH_SHARE * each if self.used else np.empty(0)
 
-    @property
-    def variance(self) -> FloatArray:
-        """Variance of the error of each channel by orientation and path, (6,) [N², N² m²]."""
+    def variance(self, load: FloatArray | None = None) -> FloatArray:
+        """Return that of each channel by orientation and path, (6,) [N², N² m²].
+
+        `load` is phi (10,), see `variances`; without one, the sensor is bare.
+        """
         if not self.used:
             return np.zeros(6)
-        field = np.sum(self.field_std[: 6 * HARMONICS].reshape(6, HARMONICS) ** 2, axis=1)
-        return np.asarray(field + self.path_std**2)
+        load = np.zeros(10) if load is None else load
+        field = np.sum(self.variances(load)[: 6 * HARMONICS].reshape(6, HARMONICS), axis=1)
+        return np.asarray(field + self.path_std_under(load) ** 2)
+
+    def path_std_under(self, load: FloatArray) -> FloatArray:
+        """Return the std of the path states under a load phi (10,), see `variances`, (6,)."""
+        turned = np.repeat(PATH_SHARE**2 * self._turned(load, load), 3)
+        return np.asarray(np.sqrt(self.path_std**2 + turned[: len(self.path_std)]))
+
+    def variances(self, load: FloatArray, other: FloatArray | None = None) -> FloatArray:
+        """Return the prior variance of the field under a load phi (10,), (76,) or none.
+
+        Angles that vary with the pose, as joints give way, cause errors in proportion to weight
+        and moment. With `other`, return the covariance with the field under that load.
+        """
+        turned = self._turned(load, load if other is None else other) / HARMONICS
+        each = np.append(np.repeat(turned, 3 * HARMONICS), np.zeros(4))
+        return np.asarray(self.field_std**2 + each[: len(self.field_std)])
+
+    def _turned(self, load: FloatArray, other: FloatArray) -> FloatArray:
+        """Return the covariance of force and torque of two loads by these angles, (2,)."""
+        size = np.array([load[0] * other[0], load[1:4] @ other[1:4]])
+        return np.asarray(np.maximum(size, 0.0) * (self.angle * STANDARD_GRAVITY) ** 2)
 
     @property
     def like_a_load(self) -> FloatArray:

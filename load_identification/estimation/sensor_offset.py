@@ -253,7 +253,7 @@ def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:
     """
     if prior.direction is None or not model.pose.used:
         rows = np.zeros((6, model.size + 1))
-        covariance = prior.covariance + np.diag(model.pose.variance)
+        covariance = prior.covariance + np.diag(model.pose.variance())
     else:
         rows, covariance = model.of_pose(harmonics(prior.direction), np.zeros(3)), prior.covariance
         if moved:
@@ -272,7 +272,7 @@ def of_any_pose(prior: OffsetPrior, model: Model) -> OffsetPrior:
 
     That includes the errors of the cell, of which nothing beyond their priors is assumed.
     """
-    mean, covariance = prior.mean, prior.covariance + np.diag(model.pose.variance)
+    mean, covariance = prior.mean, prior.covariance + np.diag(model.pose.variance())
     if prior.of_errors is not None:
         spread = prior.of_errors.columns(model.systematic.names) * model.systematic.std
         mean, covariance = mean + prior.of_errors.level, covariance + spread @ spread.T

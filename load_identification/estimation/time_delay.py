@@ -43,11 +43,9 @@ GROUPS = 8
 """Number of groups over which blocks are distributed in turn, for a jackknife of the minimum."""
 
 LEAST_BLOCKS, LASTING_BLOCKS = 4, 8
-"""Least number of blocks, and that from which a delay beyond the bank counts during a contact:
-friction that lasts as long is rare."""
-
 NOISE_STEPS = 2
-"""Rounds of noise estimation; only the first weights force and torque by the expected noise."""
+"""Least number of blocks, and that from which a delay beyond the bank counts in a contact, where
+friction looks like one; rounds of noise estimation, only the first by the expected noise."""
 
 MEMORY_NS = 30_000_000_000
 """Time constant of forgetting, in time in motion [ns]."""
@@ -145,7 +143,7 @@ class DelayEstimator:
         if self._before is not None:
             costs, blocks, before = self._before
             if not (before.known or before.beyond):
-                self._costs, self._blocks = self._costs + costs, self._blocks + blocks
+                self._costs, self._blocks = costs + self._costs, blocks + self._blocks
             elif abs(self.estimate.value_s - before.value_s) <= WORTH_A_WORD:
                 self._costs, self._blocks, self.estimate = self._before
         self._before = None
@@ -161,8 +159,7 @@ class DelayEstimator:
         if batch.frame != self._frame or batch.stamps[0] <= self._newest:
             self.reset()
             self._frame = batch.frame
-        if self._start is None:
-            self._start = int(batch.stamps[0]) + MARGIN_NS
+        self._start = self._start or int(batch.stamps[0]) + MARGIN_NS
         self._newest = int(batch.stamps[-1])
         self._waiting_stamps.append(batch.stamps)
         turning = batch.angular_velocity, batch.angular_acceleration
@@ -271,8 +268,8 @@ class DelayEstimator:
         else:
             known = bool(std <= KNOWN and np.all(np.abs(every) <= LARGEST))
             found = DelayEstimate(float(value), std, known)
-        counts = found.known or (found.beyond and self._blocks >= LASTING_BLOCKS)
-        self.estimate = found if counts or self._before is None else self._before[2]
+        lasts = found.beyond and self._blocks >= LASTING_BLOCKS
+        self.estimate = found if found.known or lasts or not self._before else self._before[2]
 
 
 def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:

@@ -70,6 +70,9 @@ class Conditions:
         during it; the torque drifts by 0.02 m times as much [N].
     compliance : float
         Frequency of a structural resonance of every joint; 0: stiff [Hz].
+    eccentricity : float
+        Amplitude of the error of each joint's angle, once per turn: gears, encoders, and what
+        gives way under the arm's own weight [rad].
     jitter : float
         Largest error of the joint states' stamps, uniform; the joint states come at intervals of
         at least four times as much [s].
@@ -85,6 +88,7 @@ class Conditions:
     tied: tuple[str, ...] = ()
     drift: float = 0.0
     compliance: float = 0.0
+    eccentricity: float = 0.0
     jitter: float = 0.0
     clock: float = 0.0
     spikes: float = 0.0
@@ -156,12 +160,16 @@ def published(
     gravity = np.array(path.mount.gravity)
     cell = draw_cell(conditions.errors, gravity, len(path.robot.joints), for_cell)
     frame = path.frame
-    if cell.lag or cell.zeros.any() or conditions.compliance or conditions.errors.tilt:
+    turning = conditions.eccentricity
+    if cell.lag or cell.zeros.any() or conditions.compliance or conditions.errors.tilt or turning:
         times = path.stamps.astype(np.float64) * 1e-9
         q, qd, qdd = path.motion.trajectory.sample(times - cell.lag) if cell.lag else path.joints
         if conditions.compliance:
             e = sway(qdd, conditions.compliance, DAMPING, float(times[1] - times[0]))
             q, qd, qdd = q + e[0], qd + e[1], qdd + e[2]
+        if turning:
+            phase = np.random.default_rng([seed, 3]).uniform(0.0, 2.0 * np.pi, q.shape[1])
+            q = q + turning * np.sin(q + phase)
         true = Robot(path.mount.urdf, path.mount.sensor_frame, cell.gravity.tolist())
         frame = true.motion(q + cell.zeros, qd, qdd)
     if cell.origin.any():

@@ -118,11 +118,12 @@ class Reference(Known):
     def _changes(self, elapsed: float, angle: float) -> tuple[FloatArray, FloatArray]:
         """Return the factor kept of each unknown (size,), and variance added (k, size)."""
         belief, model = self.belief, self.belief.model
-        moved, added = model.moved(elapsed, angle, belief.scales, belief.weight)
+        now = belief.scales, belief.weight, belief.body
+        moved, added = model.moved(elapsed, angle, *now)
         keep, variances = np.ones(model.size), np.zeros((len(added), model.size))
         keep[: len(moved)], variances[:, : len(moved)] = moved, added
         # Fast motion makes errors of the path look like noise, and smaller than they are.
-        size = max(1.0, float(belief.scales[FIELD])) * model.pose.path_std
+        size = max(1.0, float(belief.scales[FIELD])) * model.pose.path_std_under(belief.body)
         keep[model.path] = kept = self._kept(self.travelled + angle)
         variances[:, model.path] = (1.0 - kept**2) * size**2
         errors = model.systematic

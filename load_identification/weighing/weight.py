@@ -160,7 +160,7 @@ class Weight:
         known = self.pose.known.belief
         errors = np.tile(self.pose.rest.standard_error, (MOST_POSES + 1, 1))
         # Errors tied to the first pose are in the offset known before it.
-        errors[1:] = np.sqrt(errors[1:] ** 2 + known.model.pose.variance)
+        errors[1:] = np.sqrt(errors[1:] ** 2 + known.model.pose.variance(self.belief.body))
         means = np.where(np.isfinite(errors), 0.0, np.nan)
         strength = float(np.linalg.norm(self.pose.gravity))
         down = self.pose.gravity / strength

@@ -15,7 +15,7 @@ import numpy as np
 from load_identification.estimation import drift
 from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import learned_scales
-from load_identification.estimation.belief.linearisation import Start, keep, linearised
+from load_identification.estimation.belief.linearisation import Start, carried, keep, linearised
 from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import Prediction, ringing
@@ -106,7 +106,7 @@ class Belief:
             scales=scales,
             prior=model.std(scales)[model.errors] ** 2,
             blur=model.no_blur,
-            start=Start(triangles, scores, model.no_blur),
+            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS)),
         )
 
     @cached_property
@@ -165,7 +165,8 @@ class Belief:
 
     def after(self, block: Block) -> Belief:
         """Apply the time update to a block's time; at rest only clocks go on, no other error."""
-        keep, variances = self.model.moved(block.elapsed, block.angle, self.scales, self.weight)
+        now = self.scales, self.weight, self.body
+        keep, variances = self.model.moved(block.elapsed, block.angle, *now)
         bank = zip(self.triangles, variances, strict=True)
         later = replace(
             self,
@@ -219,7 +220,8 @@ class Belief:
         rows, shift = rows[:, :-1], rows[:, -1] - block.wrench
         moved = np.zeros((6, 6))
         if elapsed:
-            keep, variances = self.model.moved(elapsed, angle, self.scales, self.weight)
+            now = self.scales, self.weight, self.body
+            keep, variances = self.model.moved(elapsed, angle, *now)
             moved = rows[:, : len(keep)] * variances[place] @ rows[:, : len(keep)].T
             rows[:, : len(keep)] *= keep
         expected = rows @ self.values_of(place) - shift
@@ -307,7 +309,8 @@ class Belief:
     def with_offset(self, rows: FloatArray) -> Belief:
         """Add information from before the first block: rows (6, size + 1) of unit variance."""
         triangles = tuple(combine(triangle, rows) for triangle in self.triangles)
-        return replace(self, triangles=triangles, start=Start(triangles, self.scores, self.blur))
+        start = Start(triangles, self.scores, self.blur, np.zeros(PARAMETERS))
+        return replace(self, triangles=triangles, start=start)
 
     def in_steps(self, steps: FloatArray) -> Belief:
         """Return the belief for wrenches with quantisation steps (2,) [N, N m]."""
@@ -319,7 +322,7 @@ class Belief:
         triangles = tuple(time_update(t, keep, variance) for t in self.triangles)
         if self.settled:
             return replace(self, triangles=triangles)
-        start = Start(triangles, self.scores, self.blur)
+        start = Start(triangles, self.scores, self.blur, carried(self))
         return replace(self, triangles=triangles, start=start, held=(), held_noise=None)
 
     def without(self, unknowns: IntArray) -> Belief:
@@ -337,7 +340,7 @@ class Belief:
             triangles=triangles,
             body=self.body if known else np.where(lost, 0.0, self.values[self.model.body]),
             about=self.about if known else self.values[self.model.errors],
-            start=self.start if known else Start(triangles, self.scores, blur),
+            start=self.start if known else Start(triangles, self.scores, blur, carried(self)),
             held=self.held if known else (),
             held_noise=self.held_noise if known else None,
             age=self.age if known else 0.0,

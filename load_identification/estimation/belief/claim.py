@@ -18,6 +18,7 @@ from load_identification.estimation.belief.error_budget import (
     interval_factor,
 )
 from load_identification.estimation.belief.error_scales import conflict
+from load_identification.estimation.belief.linearisation import carried
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.identifiability import Excitation, Identifiability, judge
@@ -125,7 +126,8 @@ class Claim:
     def conflict(self) -> float:
         """Factor on the variance by errors of the cell, see `error_scales.conflict` [-]."""
         belief = self.belief
-        return conflict(belief.model, belief.triangle, belief.values, belief.prior)
+        model, variance = belief.model, belief.model.tied_variance(belief.prior, carried(belief))
+        return conflict(model, belief.triangle, belief.values, variance)
 
     @cached_property
     def _split(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -291,7 +293,8 @@ def warnings(
     if zero is not None:
         found = belief.knowledge
         variance = np.diag(found.covariance)[PARAMETERS:]
-        words.append(zero.words(stamp, found.offset, variance, belief.model.pose.variance))
+        usual = belief.model.pose.variance(belief.body)
+        words.append(zero.words(stamp, found.offset, variance, usual))
     return tuple(filter(None, words))
 
 

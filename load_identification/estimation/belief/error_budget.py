@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.special import stdtrit
 
 from load_identification.estimation import drift
+from load_identification.estimation.belief.linearisation import carried
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.names import INTERVAL, significant
 from load_identification.numerics.triangle import given, root_covariance
@@ -235,10 +236,11 @@ def by_cause(
     along = dtrtrs(triangle[:-1, :-1], root_covariance(triangle, whole))[0]
     parts = np.zeros((len(CAUSES), len(rows)))
     parts[[0, 1, -1]] = split[[0, 1, 3]]
+    variance = model.tied_variance(belief.prior, carried(belief))
+    count, squares = model.systematic.size, along[model.tied] ** 2 / variance[:, None]
     # One cause less than classes: single and common gains are one.
-    np.add.at(parts, 1 + model.systematic.group, along[model.errors] ** 2 / belief.prior[:, None])
-    field = along[model.field] / model.pose.field_std[:, None]
-    parts[OF_FIELD] = np.sum(field**2, axis=0) + rows**2 @ alike
+    np.add.at(parts, 1 + model.systematic.group, squares[:count])
+    parts[OF_FIELD] = squares[count:].sum(axis=0) + rows**2 @ alike
     sums = parts[OF_CLASSES].sum(axis=0)
     most = split[2] / np.maximum(sums, 1e-300)
     parts[OF_CLASSES] *= np.minimum(most, 1.0) if model.pose.used else np.where(sums > 0, most, 1)

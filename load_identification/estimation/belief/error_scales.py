@@ -71,10 +71,10 @@ def conflict(
     Parameters
     ----------
     model, triangle, values : as in `learned_scales`
-    variance : (N,) array
-        Variances of the systematic errors by the priors in the triangle.
+    variance : (N + 76,) array
+        Variances of systematic errors and pose field by the priors in the triangle.
     """
-    std = np.concatenate([np.sqrt(variance), model.pose.field_std])
+    std = np.sqrt(variance)
     if not std.size:
         return 1.0
     square, shown = _against(model, triangle, values, std)

@@ -50,15 +50,23 @@ payload explains them; where none does it would happen at every block."""
 
 
 class Start(NamedTuple):
-    """The state before the blocks that are kept; see `Belief`."""
+    """The state before the kept blocks, see `Belief`; `body` is what was `carried` then, (10,)."""
 
     triangles: tuple[FloatArray, ...]
     scores: FloatArray
     blur: FloatArray
+    body: FloatArray
 
     def of(self, members: Sequence[int], scores: FloatArray) -> Start:
         """Return the start of some members of the bank, with other scores."""
-        return Start(tuple(self.triangles[k] for k in members), scores, self.blur)
+        return self._replace(triangles=tuple(self.triangles[k] for k in members), scores=scores)
+
+
+def carried(belief: Belief) -> FloatArray:
+    """Return the load phi (10,) under which the pose field in the triangles is."""
+    if belief.start is None or belief.body.any():
+        return belief.body
+    return belief.start.body
 
 
 def keep(belief: Belief, block: Block, learn: bool) -> Belief:
@@ -111,8 +119,11 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
 
     With `own`, they weigh no more than the noise of accelerations allows under this load.
     """
-    start = belief.start or Start(belief.triangles, belief.scores, belief.blur)
-    again = replace(belief, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
+    start = belief.start or Start(belief.triangles, belief.scores, belief.blur, belief.body)
+    begun = start._replace(
+        triangles=belief.model.under_load(start.triangles, start.body, body), body=body
+    )
+    again = replace(belief, **begun._asdict(), start=None, unrelaxed=-np.inf)
     for kept in belief.held:
         noise = belief.noise.at(kept.rest)
         block = belief.derated(kept, body) if own else kept

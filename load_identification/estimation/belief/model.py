@@ -20,7 +20,7 @@ from load_identification.estimation.drift import Bank
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import CLASSES, SystematicErrors
-from load_identification.numerics.triangle import walk
+from load_identification.numerics.triangle import time_update, walk
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WIDE_BODY = np.array([1e3] * PARAMETERS)
@@ -87,6 +87,11 @@ class Model:
         """Indices of the pose field."""
         return slice(self.errors.stop, self.errors.stop + len(self.pose.field_std))
 
+    @property
+    def tied(self) -> slice:
+        """Indices of systematic errors and pose field."""
+        return slice(self.errors.start, self.field.stop)
+
     @cached_property
     def body(self) -> slice:
         """Indices of the inertial parameters, which come last."""
@@ -119,7 +124,12 @@ class Model:
         )
 
     def moved(
-        self, elapsed: float, angle: float, scales: FloatArray, weight: FloatArray
+        self,
+        elapsed: float,
+        angle: float,
+        scales: FloatArray,
+        weight: FloatArray,
+        load: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the time update of path states and offset: factor kept, and variance added.
 
@@ -130,6 +140,8 @@ class Model:
         scales : (classes + 1,) array
         weight : (k,) array
             Weights of the members of the bank.
+        load : (10,) array
+            phi.
 
         Returns
         -------
@@ -138,7 +150,7 @@ class Model:
         kept = self.pose.kept(angle)
         keep = np.ones(self.offset.stop)
         keep[self.path] = kept
-        path = max(1.0, float(scales[FIELD])) * self.pose.path_std
+        path = max(1.0, float(scales[FIELD])) * self.pose.path_std_under(load)
         variances = np.zeros((len(weight), len(keep)))
         variances[:, self.path] = (self.bank.parts(weight)[:, None] * path) ** 2 * (1.0 - kept**2)
         variances[:, self.offset] = self.bank.walks**2 * elapsed
@@ -154,6 +166,26 @@ class Model:
             else triangle
             for triangle, pouring in zip(triangles, self.bank.pouring, strict=True)
         )
+
+    def tied_variance(self, prior: FloatArray, load: FloatArray) -> FloatArray:
+        """Return the variances (N + 76,) of systematic errors, `prior`, and field under a load."""
+        return np.append(prior, self.pose.variances(load))
+
+    def under_load(
+        self, triangles: tuple[FloatArray, ...], before: FloatArray, load: FloatArray
+    ) -> tuple[FloatArray, ...]:
+        """Return triangles after the pose field of a load phi has become that of another, (10,).
+
+        See `PoseErrors.variances`.
+        """
+        if not (self.pose.used and self.pose.angle):
+            return triangles
+        old, new = map(self.pose.variances, (before, load))
+        both = self.pose.variances(before, load)
+        keep, variance = np.ones(self.field.stop), np.zeros(self.field.stop)
+        keep[self.field] = both / old
+        variance[self.field] = np.maximum(new - both**2 / old, 0.0)
+        return tuple(time_update(triangle, keep, variance) for triangle in triangles)
 
     def relaxed(
         self, kept: float, elapsed: float, before: FloatArray, scales: FloatArray

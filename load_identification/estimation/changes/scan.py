@@ -88,7 +88,8 @@ class _Scan:
         rows = one.model.weighted(rows, one.derated(block), noise)
         pair = [self.same, self.other]
         if self.blocks:
-            keep, variances = one.model.moved(block.elapsed, block.angle, one.scales, one.weight)
+            now = one.scales, one.weight, one.body
+            keep, variances = one.model.moved(block.elapsed, block.angle, *now)
             pair = [time_update(each, keep, variances[0]) for each in pair]
         # After a time update they are copies.
         pair = [combine(each, rows, overwrite=bool(self.blocks)) for each in pair]

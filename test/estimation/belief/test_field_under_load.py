@@ -1,0 +1,70 @@
+"""The pose field under loads of different weight: angles that vary with the pose turn them."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.pose_errors import HARMONICS, STANDARD_GRAVITY, PoseErrors
+from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.pipeline import settings
+from load_identification.simulation.cells import Conditions, filtered, published, sample
+from load_identification.simulation.changes.draws import drawn_load, grasp_of
+from load_identification.simulation.changes.runs import pieces
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import CellErrors
+
+LIGHT, HEAVY = (
+    drawn_load(np.random.default_rng(k), m).to_vector() for k, m in ((1, 1.0), (2, 9.0))
+)
+
+
+def test_the_field_grows_with_the_weight_and_its_moment() -> None:
+    pose = PoseErrors(np.array([0.1, 0.004]), 0.002)
+    found = np.sqrt(pose.variances(HEAVY)[: 6 * HARMONICS : HARMONICS] * HARMONICS)
+    moment = np.linalg.norm(HEAVY[1:4])
+    np.testing.assert_allclose(found[:3], np.hypot(0.1, 0.002 * 9.0 * STANDARD_GRAVITY))
+    np.testing.assert_allclose(found[3:], np.hypot(0.004, 0.002 * moment * STANDARD_GRAVITY))
+    np.testing.assert_allclose(pose.variance(HEAVY)[:3], 1.81 * found[:3] ** 2)
+    assert not PoseErrors(np.zeros(2), 0.002).variances(HEAVY).size
+
+
+def test_the_prior_of_the_field_is_the_same_however_often_a_load_is_picked() -> None:
+    """A part of the field is that of before, and the rest is another one."""
+    belief = settings.payload_estimator(Parameters()).without_load()
+    model, triangles = belief.model, belief.triangles
+    before = np.zeros(10)
+    for load in (HEAVY, LIGHT, HEAVY, np.zeros(10), HEAVY):
+        triangles, before = model.under_load(triangles, before, load), load
+    inverse = np.linalg.inv(triangles[0][:-1, :-1])
+    variance = np.sum(inverse**2, axis=1)[model.field]
+    np.testing.assert_allclose(variance, model.pose.variances(HEAVY), rtol=1e-9)
+
+
+@pytest.mark.parametrize('seed', [3, 4])
+def test_a_heavy_load_after_a_light_one_is_not_believed_too_much(seed: int) -> None:
+    """Of 1 kg, angles of a milliradian cause no error that is seen; of 9 kg they do."""
+    mount = MOUNTS['six_joints']
+    motion = MOTIONS['rich'](mount, 30.0, np.random.default_rng([seed, 0]))
+    path = sample(mount, motion, 26.0, 250.0)
+    change = grasp_of(8.0)(np.random.default_rng([seed, 2]))
+    times = np.asarray(path.stamps * 1e-9)
+    exerted = partial(change.exerted, times=times, changed=12.0)
+    conditions = Conditions(CellErrors(), ('smooth',), eccentricity=0.001)
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    batch, _ = filtered(mount, *published(path, exerted, conditions, seed), parameters)
+    stage = settings.payload_estimator(parameters)
+    truth = to_message_order(change.load[1].to_vector())
+    errors = []
+    for piece in pieces(batch):
+        stage.update(piece)
+        estimate = stage.estimate()
+        if stage.newest > 13_000_000_000 and estimate is not None:
+            known = estimate.identified
+            errors.append((estimate.values - truth)[known] / estimate.std[known])
+    worst = np.abs(np.concatenate(errors))
+    assert worst.size > 1000
+    assert worst.max() < 2.5
