@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.estimation.belief.tool import Tool
+from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.measurement import Block, finite_motion
@@ -210,6 +211,11 @@ class StaticWeigher:
     def sensed(self) -> int | None:
         """Stamp of the newest filtered sample [ns]; None: there is none yet."""
         return None if self._sensed is None else int(self._sensed.stamps[-1])
+
+    @property
+    def contact(self) -> bool:
+        """Whether an external wrench acts that no load and no offset explains."""
+        return self._estimator.changes.state is State.CONTACT
 
     @property
     def requirements(self) -> Requirements:
