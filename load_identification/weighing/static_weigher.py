@@ -99,8 +99,17 @@ class StaticWeigher:
         # In the pose in which it is to forget, the arm may have held something else.
         self._forgotten = self.monitor.newest
 
-    def watch(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:
-        """Take in raw samples; `joints` are those that carry the sensor, empty: not known."""
+    def watch(
+        self,
+        batch: SynchronizedBatch,
+        joints: Collection[str] = (),
+        sliding: Collection[str] | None = None,
+    ) -> None:
+        """Take in raw samples.
+
+        `joints` are those that carry the sensor, empty: not known; `sliding` those that slide,
+        None: not known.
+        """
         if not joints:
             self._idle.watch(batch)
             joints = tuple(name for name in batch.names if name not in self._idle.names)
@@ -113,7 +122,7 @@ class StaticWeigher:
             self.quantiser.update(batch.stamps, batch.wrench)
         self._handle_events()
         rests = self.monitor.rests
-        self.monitor.update(batch, joints)
+        self.monitor.update(batch, joints, sliding)
         if self.monitor.rests != rests:
             self._moved()
         still = self.monitor.still_for() >= SETTLED
