@@ -31,10 +31,8 @@ LARGEST_ANGLE = np.deg2rad(30.0)
 """Half-angle of the widest meaningful cone [rad]. Beyond it, the moments are about two standard
 deviations of their gap apart: the axis means little, its angle is not valid to first order."""
 
-FOLLOWED_FROM = 6.0
-"""Least gap of moments, in its standard deviations, at which axes are followed without smoothing.
-Noise alone turns the eigenvectors of two equal moments by any angle and separates the moments,
-sometimes by more than three standard deviations."""
+REVERSALS = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])
+"""Signs of axes that leave them principal and right-handed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +112,7 @@ def shape_of(
     principal = body.principal()
     turned = turned_covariance(covariance[4:, 4:], principal.axes)
     std = np.sqrt(np.maximum(np.diag(turned)[np.diag(MATRIX)], 0.0))
-    axes = continued_axes(principal, std, previous_axes)
+    axes = continued_axes(principal, previous_axes)
     return Shape(
         center=body.center_of_mass,
         uncertainty=ellipsoid_95(covariance[1:4, 1:4]),
@@ -206,55 +204,22 @@ def _cone(k: int, principal: PrincipalInertia, turned: FloatArray, shown: FloatA
     return Cone(half_angles, np.array([axis, wide, _cross(axis, wide)]).T)
 
 
-def continued_axes(
-    principal: PrincipalInertia, std: FloatArray, previous: FloatArray | None
-) -> FloatArray:
-    """Return principal axes (3, 3) that continue the previous ones without a flip.
+def continued_axes(principal: PrincipalInertia, previous: FloatArray | None) -> FloatArray:
+    """Return the principal axes (3, 3) nearest to the previous ones.
 
-    The largest moment is on x, the smallest on z. Four right-handed frames are principal: each
-    axis takes the sign nearer to the previous axis. Where two moments are close, noise turns their
-    axes. Axes are held where the moments are not distinct (`GAP_STANDARD_DEVIATIONS`), followed
-    from `FOLLOWED_FROM` on, and turned in proportion at each publication in between. The third
-    axis is exact in any case.
+    The largest moment is on x, the smallest on z. Four right-handed frames are principal, each
+    with two axes of another one reversed. They stay principal where moments are so close that
+    noise turns their axes: the cones tell which mean something.
 
     Parameters
     ----------
     principal : present moments and axes.
-    std : (3,) standard deviations of the moments [kg m^2].
     previous : (3, 3) previous axes, or None.
     """
     if previous is None:
         return principal.axes
-    gaps = principal.moments[:-1] - principal.moments[1:]
-    scale = np.maximum(np.hypot(std[:-1], std[1:]), np.finfo(np.float64).tiny)
-    held = GAP_STANDARD_DEVIATIONS
-    follow = np.clip((gaps / scale - held) / (FOLLOWED_FROM - held), 0.0, 1.0)
-
-    # The distinct axis is z or x; the other two turn about it.
-    out = 2 if follow[1] >= follow[0] else 0
-    axes = previous
-    for k, share in ((out, follow.max()), (1, follow.min())):
-        target = principal.axes[:, k]
-        if k == 1:
-            target = target - axes[:, out] * (axes[:, out] @ target)
-        if target @ axes[:, k] < 0.0:
-            target = -target
-        axes = _towards(axes[:, k], target, share) @ axes
-    # Rounding errors would accumulate over thousands of publications.
-    y = axes[:, 1] / np.linalg.norm(axes[:, 1])
-    x = axes[:, 0] - y * (y @ axes[:, 0])
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, y, _cross(x, y)])
-
-
-def _towards(direction: FloatArray, target: FloatArray, share: float) -> FloatArray:
-    """Return the rotation that turns a direction a share of the way to a target."""
-    normal = _cross(direction, target)
-    sine = float(np.linalg.norm(normal))
-    if sine == 0.0:
-        return np.eye(3)
-    angle = np.arctan2(sine, direction @ target)
-    return np.asarray(pinocchio.exp3(normal * (share * angle / sine)))
+    cosines = np.sum(principal.axes * previous, axis=0)
+    return np.asarray(principal.axes * REVERSALS[np.argmax(REVERSALS @ cosines)])
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -53,7 +53,8 @@ class HexapodNode(EffortNode):
             if filtered is not None:
                 self._two_step.update(filtered)
             wanted = self.estimator is not None or self._raw_publisher.wanted
-            yield Samples(self.stage.raw() if wanted else None, filtered)
+            legs = self.stage.mechanism.geometry.legs
+            yield Samples(self.stage.raw() if wanted else None, filtered, legs=legs)
 
     def _look_for_reset(self) -> None:
         """Reset the two-step estimate when the estimator has been reset."""

@@ -308,9 +308,12 @@ class RvizOutput:
                 self._publisher.publish(message)
 
     def _shape(self, estimate: PayloadEstimate) -> Shape | None:
-        """Return the payload's shape; its axes stay continuous while they are known at all."""
+        """Return the payload's shape; its axes keep their signs while they are known at all."""
         covariance = estimate.covariance[:PARAMETERS, :PARAMETERS]
         body = InertialParameters.from_vector(estimate.parameters)
+        if estimate.identified.all():
+            # As published: the nearest real body, where the parameters are of none.
+            body = InertialParameters.from_message_order(estimate.values)
         if body.mass <= 0.0:
             self._axes = None
             return None

@@ -181,6 +181,7 @@ class Services:
         self.require.standing(begin)
         self.require.no_channel_stuck()
         self.require.nothing_held()
+        self.require.no_contact()
         while (count := monitor.count_since(begin)) < wanted:
             if time.monotonic() - called > CALIBRATE_DEADLINE:
                 if count >= LEAST_SAMPLES:
@@ -194,6 +195,7 @@ class Services:
                     raise Refusal('the stamps have jumped back')
                 self.require.standing(begin)
                 self.require.no_channel_stuck()
+                self.require.no_contact()
             except Refusal as why:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why
         rest = self._weigher.average(begin)

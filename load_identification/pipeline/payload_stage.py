@@ -168,8 +168,8 @@ class PayloadStage:
                 self._observer.add_raw(batch.stamps, self.sign * batch.wrench)
         if any(samples.dead):
             batch = replace(batch, wrench=np.where(samples.dead, np.nan, batch.wrench))
-        self._robot = samples.robot
-        self.weigher.watch(batch, samples.robot.joints if samples.robot is not None else ())
+        self._robot = robot = samples.robot
+        self.weigher.watch(batch, robot.joints if robot is not None else (), samples.sliding)
 
     def _take_filtered(self, batch: FilteredBatch) -> None:
         begin, newest = int(batch.stamps[0]), self.estimator.newest

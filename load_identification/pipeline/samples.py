@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from load_identification.estimation.changes.state import Look
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
@@ -27,12 +29,22 @@ class Samples:
         Its joints carry the sensor; None: unknown.
     dead : tuple of bool
         Dead channels of the raw wrench; empty: unknown.
+    legs : tuple of str
+        Names of the legs of a parallel machine; empty: it is none, or unknown.
     """
 
     raw: SynchronizedBatch | None = None
     filtered: FilteredBatch | None = None
     robot: Robot | None = None
     dead: tuple[bool, ...] = ()
+    legs: tuple[str, ...] = ()
+
+    @property
+    def sliding(self) -> tuple[str, ...] | None:
+        """Names of the joints that slide instead of turning; None: unknown."""
+        if self.robot is None:
+            return self.legs or None
+        return tuple(np.array(self.robot.joints)[self.robot.prismatic].tolist())
 
 
 class Observer(Protocol):

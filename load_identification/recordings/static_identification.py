@@ -74,8 +74,8 @@ AS_LARGE = 3.0
 STANDS_OUT = 5.0
 """Deviation at which a pose is reported, in units of the other poses' deviation [-]."""
 
-ROUNDING = 1e-3
-"""Deviation, in units of the largest reading, of equal poses with readings of few digits [-]."""
+ROUNDING, ALIKE = 1e-3, 1e-5
+"""Deviation by few digits in units of the largest change between poses, and of any reading [-]."""
 
 
 def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identification:
@@ -327,13 +327,13 @@ def _outlier(left: FloatArray, poses: Poses) -> tuple[str, float]:
         size = np.linalg.norm(part, axis=1)
         k = int(np.argmax(size))
         others = np.sqrt(np.mean(np.delete(size, k) ** 2)) if len(size) > 3 else np.inf
-        if size[k] > max(STANDS_OUT * others, ROUNDING * np.abs(read).max()):
-            words = (
+        floor = max(ROUNDING * np.ptp(read, axis=0).max(), ALIKE * np.abs(read).max())
+        if size[k] > max(STANDS_OUT * others, floor):
+            return (
                 f'line {poses.lines[k]}: the {what} deviates by {size[k]:.2g} {unit} from what '
                 f'the other poses say, they by {others:.2g} {unit}: was something else there, '
                 'or is a number mistyped?'
-            )
-            return words, float(others**2 / np.mean(size**2))
+            ), float(others**2 / np.mean(size**2))
     return '', 1.0
 
 

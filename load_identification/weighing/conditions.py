@@ -145,6 +145,15 @@ class Conditions:
             raise Refusal(f'{payload} was identified before: {self.unresolved()}; {empty}')
         raise Refusal(f'{payload} is identified: put it down or call save_tool; {empty}')
 
+    def no_contact(self) -> None:
+        """Refuse during a contact, unless a user has declared that nothing is held."""
+        if self._weigher.contact and self._declared_empty_at != self._weigher.monitor.rests:
+            raise Refusal(
+                f'{self.unresolved()}: take away what touches; if a load swings or was put on, '
+                'move the arm until it is named; if nothing but the tool is on, call reset and '
+                'then calibrate_offset'
+            )
+
     def nothing_in_doubt(self, service: str) -> None:
         """Refuse a service while a change of load or offset is unresolved."""
         unresolved = self.unresolved()

@@ -56,6 +56,7 @@ class StaticMonitor:
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()
         self._frame = ''
+        self._sliding: Collection[str] | None = None
         self.rests = 0
         """Number of rests so far, the first included."""
         self.reset()
@@ -89,13 +90,20 @@ class StaticMonitor:
             return 0.0
         return (self.newest - self.since) * 1e-9
 
-    def update(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:
+    def update(
+        self,
+        batch: SynchronizedBatch,
+        joints: Collection[str] = (),
+        sliding: Collection[str] | None = None,
+    ) -> None:
         """Take in samples; another frame or joints, or a stamp not newer, cause a reset.
 
-        `joints` are those that carry the sensor; empty: all.
+        `joints` are those that carry the sensor; empty: all. Of them `sliding` slide; None:
+        unknown.
         """
         if not batch.stamps.size:
             return
+        self._sliding = sliding
         names, position = batch.names, batch.position
         if joints and not all(name in joints for name in names):
             columns = [k for k, name in enumerate(names) if name in joints]
@@ -203,7 +211,10 @@ class StaticMonitor:
             joint, span = int(np.argmax(way)), (end - start) * 1e-9
             noise = POSITION_NOISE * min(self._noise[joint], MOST_POSITION_NOISE)
             if way[joint] / span * LOOK_BACK_NS * 1e-9 > noise:
-                return f'moving: joint {self._names[joint]} at {way[joint] / span:.2g} rad/s'
+                name, unit = self._names[joint], 'rad/s or m/s'
+                if self._sliding is not None:
+                    unit = 'm/s' if name in self._sliding else 'rad/s'
+                return f'moving: joint {name} at {way[joint] / span:.2g} {unit}'
         return f'at rest for {self.still_for():.2f} s only: wait, then call again'
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.estimation.belief.tool import Tool
+from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.measurement import Block, finite_motion
@@ -98,8 +99,17 @@ class StaticWeigher:
         # In the pose in which it is to forget, the arm may have held something else.
         self._forgotten = self.monitor.newest
 
-    def watch(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:
-        """Take in raw samples; `joints` are those that carry the sensor, empty: not known."""
+    def watch(
+        self,
+        batch: SynchronizedBatch,
+        joints: Collection[str] = (),
+        sliding: Collection[str] | None = None,
+    ) -> None:
+        """Take in raw samples.
+
+        `joints` are those that carry the sensor, empty: not known; `sliding` those that slide,
+        None: not known.
+        """
         if not joints:
             self._idle.watch(batch)
             joints = tuple(name for name in batch.names if name not in self._idle.names)
@@ -112,7 +122,7 @@ class StaticWeigher:
             self.quantiser.update(batch.stamps, batch.wrench)
         self._handle_events()
         rests = self.monitor.rests
-        self.monitor.update(batch, joints)
+        self.monitor.update(batch, joints, sliding)
         if self.monitor.rests != rests:
             self._moved()
         still = self.monitor.still_for() >= SETTLED
@@ -210,6 +220,11 @@ class StaticWeigher:
     def sensed(self) -> int | None:
         """Stamp of the newest filtered sample [ns]; None: there is none yet."""
         return None if self._sensed is None else int(self._sensed.stamps[-1])
+
+    @property
+    def contact(self) -> bool:
+        """Whether an external wrench acts that no load and no offset explains."""
+        return self._estimator.changes.state is State.CONTACT
 
     @property
     def requirements(self) -> Requirements:

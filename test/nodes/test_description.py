@@ -248,7 +248,7 @@ def test_payload_frame_is_centre_and_principal_axes_of_the_published_inertia(gro
         std = pipeline.numbers(f'i{k}{k}.std' for k in 'xyz').max()
         if frame is frames.transforms[-1]:
             assert np.diff(-moments).min() > 10.0 * std  # distinct, by far
-            np.testing.assert_allclose(diagonal, np.diag(moments), atol=1e-9 * moments[0])
+        np.testing.assert_allclose(diagonal, np.diag(moments), atol=1e-9 * moments[0])
         if previous is not None:
             # No flip: that would be 180 degrees. The first ones are unsure by some degrees.
             assert np.linalg.norm(pinocchio.log3(previous.T @ axes)) < 0.7

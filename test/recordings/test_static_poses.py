@@ -28,7 +28,7 @@ from load_identification.estimation.misfit import words
 from load_identification.estimation.payload_estimate import DOUBT
 from load_identification.interface.batches import CHANNELS, joined
 from load_identification.interface.cdr import JointStateReader, WrenchReader
-from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
 from load_identification.recordings.static_identification import ADVICE, in_poses
 from load_identification.simulation.sensor_errors import CellErrors
@@ -38,6 +38,8 @@ TRUTH = to_message_order(aluminium_block().to_vector())
 
 HEADER = 'qx,qy,qz,qw,fx,fy,fz,tx,ty,tz'
 POSE = '0,0,0,1,1,2,3,0.1,0.2,0.3'
+
+LIGHT = InertialParameters.from_center_of_mass(0.3, np.array([0.0, 0.0, 0.05]), np.zeros((3, 3)))
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -151,6 +153,17 @@ def test_pose_unlike_the_others_is_named_by_its_line(
     words = identify(position, wrench)[1]
     assert re.search(f'line 11: {said}', words)
     assert words.count('line 11') == 1
+
+
+@pytest.mark.parametrize('offset', [0.0, 2000.0])
+def test_a_sensors_offset_hides_no_pose_unlike_the_others(
+    identify: Identify, offset: float
+) -> None:
+    """A thousandth of it is more than what leans on a light load."""
+    position, wrench = poses(GRAVITY, 2, 24, load=LIGHT)
+    wrench[:, :3] += np.array([1.0, -0.3, 0.6]) * offset
+    wrench[9, :3] += (1.2, 0.9, 0.0)
+    assert 'line 11: the force deviates by ' in identify(position, wrench)[1]
 
 
 def test_what_deviates_by_the_last_digit_is_no_number_mistyped(identify: Identify) -> None:

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 import yaml
-from ros_arm import NOTHING, RATE, Arm, file_of
+from ros_arm import NOTHING, RATE, SMALL, Arm, file_of
 from ros_messages import OFFSET, PAYLOAD
 from ros_pipeline import Pipeline
 
@@ -160,6 +160,39 @@ def test_in_doubt_no_tool_is_saved_and_no_offset_calibrated(
     pipeline.settle()
     error = abs(pipeline.number('mass') - PAYLOAD.mass)
     assert error < 4.0 * pipeline.number('mass.std') < 0.1
+
+
+def test_no_offset_is_calibrated_in_a_contact_but_after_a_reset(
+    arm: Arm, live: tuple[Arm, Pipeline]
+) -> None:
+    """A load of 1.3 kg, put on at rest and swinging, had become an offset of 13 N."""
+    pipeline = live[1]
+    arm.calibrated()
+    # That nothing is held was declared of another rest.
+    arm.move_to(40)
+    arm.rest(1.0)
+    arm.body = SMALL
+    stream = arm.swinging(1.5)
+    arm.play(stream, 4.0)
+    pipeline.settle()
+    assert pipeline.status['event'].startswith('contact')
+    refused = arm.call('calibrate_offset', stream)
+    assert not refused.success
+    assert re.fullmatch(
+        r'contact: [\d.]+ N and [\d.]+ N·m away from what was known before: take away what '
+        'touches; if a load swings or was put on, move the arm until it is named; if nothing but '
+        'the tool is on, call reset and then calibrate_offset',
+        refused.reason,
+    )
+    # The way out, though all is not still yet.
+    assert arm.call('reset', stream).success
+    assert 'contact' not in arm.call('calibrate_offset', stream).says.get('reason', '')
+    arm.body = NOTHING
+    arm.rest(0.3)
+    assert arm.call('reset').success
+    answer = arm.call('calibrate_offset')
+    assert answer.success, answer.says
+    np.testing.assert_allclose(answer.says['offset'][:3], OFFSET[:3], atol=5 * 0.1 / np.sqrt(RATE))
 
 
 def test_after_motion_has_shown_another_offset_the_calibration_counts_no_more(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,7 +15,10 @@ from standing import NOISE, OFFSET, RATE, STD, STEP, batch, rest
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.model.robot import Robot
 from load_identification.pipeline.driver_payload import DriverPayload
+from load_identification.pipeline.samples import Samples
+from load_identification.simulation.robots import SCARA
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import NotAtRestError, averaged, require_quiet
 from load_identification.weighing.static_monitor import MOST_SAMPLES, IdleJoints, StaticMonitor
@@ -25,11 +29,13 @@ G = 9.80665
 NAMES = ('shoulder', 'elbow', 'finger')
 
 
-def fed(position: FloatArray, chunk: int = 10) -> StaticMonitor:
+def fed(
+    position: FloatArray, chunk: int = 10, sliding: Collection[str] | None = None
+) -> StaticMonitor:
     """Return a monitor that has seen these positions, some at a time."""
     monitor = StaticMonitor()
     for k in range(0, len(position), chunk):
-        monitor.update(batch(position[k : k + chunk], start=1 + k))
+        monitor.update(batch(position[k : k + chunk], start=1 + k), sliding=sliding)
     return monitor
 
 
@@ -53,13 +59,24 @@ def test_rest_is_counted_from_where_the_motion_ended(chunk: int) -> None:
 
 
 @pytest.mark.parametrize('chunk', [1, 10])
-def test_motion_is_named_with_joint_and_speed(chunk: int) -> None:
+@pytest.mark.parametrize(
+    ('sliding', 'unit'), [((), 'rad/s'), (('elbow',), 'm/s'), (None, 'rad/s or m/s')]
+)
+def test_motion_is_named_with_joint_and_speed(
+    chunk: int, sliding: tuple[str, ...] | None, unit: str
+) -> None:
     track = np.vstack([rest(1.0), rest(0.3) + np.outer(np.arange(300) * 1e-3, [0.0, 0.12])])
-    monitor = fed(track, chunk)
+    monitor = fed(track, chunk, sliding)
     assert monitor.moving_now()
-    assert monitor.motion() == 'moving: joint elbow at 0.12 rad/s'
-    with pytest.raises(NotAtRestError, match=r'moving: joint elbow at 0\.12 rad/s'):
+    assert monitor.motion() == f'moving: joint elbow at 0.12 {unit}'
+    with pytest.raises(NotAtRestError, match=f'^moving: joint elbow at 0.12 {unit}$'):
         monitor.pose(STEP, NOISE)
+
+
+def test_robot_and_legs_say_what_slides() -> None:
+    assert Samples(robot=Robot(SCARA.urdf, SCARA.sensor_frame)).sliding == ('quill',)
+    assert Samples(legs=('left', 'right')).sliding == ('left', 'right')
+    assert Samples().sliding is None
 
 
 @pytest.mark.parametrize('noise', [0.0, 5e-4])

@@ -189,10 +189,11 @@ def _inertial_torque(
 def _words(judgement: Identifiability, motion: Motion, std: FloatArray, places: IntArray) -> str:
     """Return the advice in a sentence, with the worst predicted std that is near its limit."""
     words = motion.words()
-    ratio = std / judgement.allowed
-    near = places[ratio[places] <= NEAR]
-    if near.size:
-        worst = int(near[np.argmax(ratio[near])])
+    # Of the stage's alone: without a mass nothing is allowed of an inertia.
+    ratio = std[places] / judgement.allowed[places]
+    near = ratio <= NEAR
+    if near.any():
+        worst = int(places[near][np.argmax(ratio[near])])
         name, unit, scale = _named(worst)
         then, needed = told_apart(scale * std[worst], scale * judgement.allowed[worst])
         words += f': {name} std {then} {unit} expected, {needed} required'

@@ -66,6 +66,10 @@ CONTRADICT = (
     'those expected, and the intervals are wider by that; does something touch or pull?'
 )
 
+NONE_NAMED = 5.0
+"""Factor on the std of all errors of the cell from which no single one is named [-]: so large,
+they are what something else looks like."""
+
 HIDDEN = (*OF_AN_ARM, 'joint_friction.')
 """Beginnings of the names of errors that are not shown; of friction, only the size is shown."""
 
@@ -198,8 +202,6 @@ class Claim:
         values, std, parts = self.in_message_order
         covariance, reasons = as_wide(self.covariance, self.parameters, std), judgement.reasons
         identified = judgement.identified & claimed
-        if self.conflict > LOUD**2:
-            warnings += (CONTRADICT.format(np.sqrt(self.conflict)),)
         # A load that changes looks like errors of the cell.
         warnings = warnings if claimed else ()
         if puzzle and not identified[0]:
@@ -269,7 +271,7 @@ def warnings(
     ringing: str,
     late: bool,
 ) -> tuple[str, ...]:
-    """Report what exceeds expectation: offset drift, cell errors, ringing.
+    """Report what exceeds expectation: cell errors, one by one or together, ringing, offset drift.
 
     Parameters
     ----------
@@ -285,16 +287,20 @@ def warnings(
         Whether a delay of the wrench is reported already, see `time_delay`.
     """
     errors = [e for e in _errors_of_the_cell(belief) if not (late and e[0] == 'delay')]
-    words = [*remedies(errors, np.array(settings.gravity), settings.wrench_delay), ringing]
+    words = remedies(errors, np.array(settings.gravity), settings.wrench_delay)
     beyond = belief.noise.beyond_samples
     if beyond > UNEXPLAINED:
-        known = any(words[:-1]) and np.isfinite(beyond)
-        words = [DOES_NOT_FIT.format(np.sqrt(beyond)) if known else '', ringing]
+        known = words and np.isfinite(beyond)
+        words = [DOES_NOT_FIT.format(np.sqrt(beyond))] if known else []
+    factor = np.sqrt(conflict(belief.model, belief.triangle, belief.values, belief.prior))
+    words = [*(words if factor <= NONE_NAMED else []), ringing]
     if zero is not None:
         found = belief.knowledge
         variance = np.diag(found.covariance)[PARAMETERS:]
         usual = belief.model.pose.variance(belief.body)
         words.append(zero.words(stamp, found.offset, variance, usual))
+    if factor > LOUD:
+        words.append(CONTRADICT.format(factor))
     return tuple(filter(None, words))
 
 

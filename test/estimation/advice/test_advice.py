@@ -230,6 +230,18 @@ def test_without_a_robot_the_sensor_is_turned_about_its_own_axes() -> None:
     assert any(text.startswith('rotate the sensor about its ') for text in texts)
 
 
+def test_a_mass_of_zero_is_advised_about_without_a_division_by_zero() -> None:
+    """Nothing is allowed of its inertia: NumPy had warned on stderr."""
+    session = Session(SIX_JOINTS, scaled(0.3))
+    session.stand(3.0)
+    knowledge, _, std = session.know()
+    nothing = judge(np.zeros(10), std, REQUIRED, 0.0, 1.0)
+    assert not nothing.allowed[4:].any()
+    with np.errstate(all='raise'):
+        advice = advise(knowledge, nothing, REQUIRED, joint_axes(session.robot, session.pose))
+    assert 'kg expected, 0.01 required' in advice.text
+
+
 def test_advice_gives_numbers() -> None:
     session = Session(SIX_JOINTS, scaled(0.3))
     session.stand(3.0)

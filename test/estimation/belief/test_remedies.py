@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from estimates import estimated
 
+from load_identification.estimation.belief import claim
 from load_identification.estimation.belief.remedies import remedies
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
@@ -84,6 +85,20 @@ def test_gravity_set_as_said_leaves_no_tilt(
     assert again.warnings == ()
     left = [x.value for name, x in again.calibration.items() if name.startswith('base_tilt')]
     assert max(map(abs, left), default=0.0) < np.deg2rad(before / 5.0)
+
+
+@pytest.mark.parametrize(('factor', 'named'), [(1.0, True), (4.0, True), (6.0, False)])
+def test_no_error_is_named_where_all_together_are_impossible(
+    factor: float, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who set gravity as said, because something had pulled, broke what was right."""
+    estimator, _ = played(DOWN, 2, TILTED)
+    monkeypatch.setattr(claim, 'conflict', lambda *_: factor**2)
+    said = estimator.estimate_with_tool().warnings
+    assert any('set gravity' in words for words in said) is named
+    together = [words for words in said if f'would be {factor:.1f} times those expected' in words]
+    assert len(together) == (factor > 2.0)
+    assert len(said) == named + len(together)
 
 
 @pytest.mark.parametrize('gravity', [DOWN, SIDEWAYS, (0.0, 6.9, -6.9)])

@@ -119,6 +119,15 @@ class Arm:
         while True:
             yield from self._sample(self.position, wrench, rate)
 
+    def swinging(self, force: float) -> Iterator[Message]:
+        """Stand still for ever; what is held pulls aside by so much, 1.3 times a second [N]."""
+        still = np.zeros((1, len(self.position)))
+        wrench = self._wrench(ROBOT.motion(self.position[None], still, still))[0]
+        while True:
+            pull = force * np.sin(2.6 * np.pi * (self.now - self.begin) / NS)
+            aside = np.array([pull, pull / 2.0, 0.0, 0.0, pull / 10.0, 0.0])
+            yield from self._sample(self.position, wrench + aside, RATE)
+
     def in_motion(self, track: Recording = TRACK) -> Iterator[Message]:
         """Go through a rich motion."""
         self.move_to(0)
