@@ -7,6 +7,12 @@ import numpy as np
 from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import FilteredBatch
 
+UNMEASURED = 1.0
+"""Samples came, and no channel of any told anything for so long: nothing is claimed [s]."""
+
+CONFIRMING = 3
+"""Usable blocks after which what was known before holds again: a change is detected in them."""
+
 
 class UsableSamples:
     """The samples with a channel that has information.
@@ -20,11 +26,14 @@ class UsableSamples:
         """Number of the usable samples since the start."""
         self.newest: int | None = None
         """Stamp of the newest; None before the first [ns]."""
-        self._processed: int | None = None
+        self._seen: int | None = None
+        self._confirmed: int | None = None
+        self._blocks = CONFIRMING
 
     def restart(self) -> None:
         """Forget all stamps."""
-        self.newest = self._processed = None
+        self.newest = self._seen = self._confirmed = None
+        self._blocks = CONFIRMING
 
     def update(self, batch: FilteredBatch) -> None:
         """Take in samples as they come."""
@@ -38,13 +47,17 @@ class UsableSamples:
     def end_block(self, block: Block) -> None:
         """Take in a block that the estimate contains from now on."""
         if block.live.any():
-            self._processed = block.stamp
+            self._seen, self._blocks = block.stamp, self._blocks + 1
+            if self._blocks >= CONFIRMING:
+                self._confirmed = block.stamp
+        elif self._seen is not None and block.stamp - self._seen > 1e9 * UNMEASURED:
+            self._blocks = 0
 
     def missing_for(self, stamp: int) -> float:
-        """Return how long before a stamp the newest usable block was processed [s].
+        """Return how long before a stamp the load was measured for the last time [s].
 
-        A sample confirms nothing before its block has been tested. Before the first block it is
-        how long nothing usable has come.
+        After more than `UNMEASURED`, samples confirm nothing before `CONFIRMING` blocks of them
+        have been tested. Infinite: nothing usable has come.
         """
-        known = self.newest if self._processed is None else self._processed
+        known = self.newest if self._confirmed is None else self._confirmed
         return np.inf if known is None else 1e-9 * (stamp - known)

@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.estimation.usable_samples import UNMEASURED
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import NS
 from load_identification.interface.names import FAULT
@@ -36,9 +37,6 @@ ADVICE_PERIOD = 2.0
 
 SILENCE, HELD_UP = 0.9, 0.4
 """Without a sample for so long the estimator is waiting [s]; where a stage before says why."""
-
-UNMEASURED = 1.0
-"""Samples came, and no channel of any told anything for so long: nothing is claimed [s]."""
 
 LONGEST_BATCH = 0.1
 """Samples wait no longer than this to be processed [s]: queues and services do not wait longer."""
@@ -145,8 +143,8 @@ class EstimatorNode(PipelineNode):
         elif missing > UNMEASURED:
             # As with standing legs and joints: none is dead, and none tells of the load.
             since = f'for {missing:.1f} s' if np.isfinite(missing) else 'yet'
-            why = upstream.held_up or upstream.warning or 'no channel of the wrench has a value'
-            waiting = f'nothing has been measured {since}: {why}'
+            why = upstream.held_up or upstream.warning
+            waiting = ': '.join(filter(None, (f'nothing has been measured {since}', why)))
         if self._starvation.lately:
             reason = self._starvation.lately.most_common(1)[0][0]
             waiting = f'all of filtered/* dropped: {reason}, see docs/interface.md'
