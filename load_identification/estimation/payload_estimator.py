@@ -35,8 +35,9 @@ from load_identification.estimation.payload_estimate import (
     nothing_claimed,
 )
 from load_identification.estimation.pose_errors import PoseErrors
-from load_identification.estimation.systematic_errors import SystematicErrors
+from load_identification.estimation.systematic_errors import SystematicErrors, carried_by
 from load_identification.estimation.time_delay import DelayEstimate, delay_warning
+from load_identification.estimation.usable_samples import UsableSamples
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.frames import same_frame
 from load_identification.model.robot import RotationAxis
@@ -67,8 +68,10 @@ class PayloadEstimator:
 
     def __init__(self, settings: EstimatorSettings) -> None:
         self.settings = settings
-        self.used = self.newest = 0
-        """Number of the samples used, and stamp of the newest [ns]."""
+        self.newest = 0
+        """Stamp of the newest sample, usable or not [ns]."""
+        self.usable = UsableSamples()
+        """Those that tell anything, and since when none has."""
         self.dropped: Counter[str] = Counter()
         self.saved = NO_TOOL
         """The tool that was set last, in whatever sensor frame."""
@@ -108,6 +111,7 @@ class PayloadEstimator:
         self._block: int | None = None
         self._begin(0, NoiseLevels.of_expected(self.settings.noise))
         self._start, self.newest, self.frame = 0, 0, ''
+        self.usable.restart()
 
     def _begin(self, stamp: int, noise: NoiseLevels, moved: bool = True) -> None:
         """Start from noise levels and a calibrated offset that holds, see `CalibrationCheck`."""
@@ -135,6 +139,11 @@ class PayloadEstimator:
         # The first step that is seen at all may be a grasp, hence the limit.
         self._steps = np.minimum(steps, COARSEST * self.settings.noise)
         self._belief = self._belief.in_steps(self._steps)
+
+    @property
+    def used(self) -> int:
+        """Number of the samples with a channel that has information."""
+        return self.usable.count
 
     @property
     def tool(self) -> Tool:
@@ -188,18 +197,14 @@ class PayloadEstimator:
                 self._end_block((part.select(slice(1)),))
                 self._block = block
             self._gathered.append(part)
-        self.used += len(batch.stamps)
+        self.usable.update(batch)
 
     def finish(self) -> None:
         """Process the unfinished block as a whole one, because no more samples will come."""
         self._end_block()
 
     def _start_if_new(self, batch: FilteredBatch) -> None:
-        first, joints = int(batch.stamps[0]), batch.motion_by_joint.shape[2]
-        gains, errors = batch.by_gain.shape[1], batch.sensitivity.shape[2]
-        # Behind a sensor the errors are of friction, otherwise of an arm that weighs.
-        arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
-        carried = joints, arm, float(np.nan_to_num(batch.robot_number[0]))
+        first, carried = int(batch.stamps[0]), carried_by(batch)
         jumped = first <= self.newest
         other = (batch.frame, carried) != (self.frame, (self._joints, self._arm, self._robot))
         if self._block is not None and (jumped or other):
@@ -226,6 +231,7 @@ class PayloadEstimator:
         beside = *self._passed, *after
         block = travelled(make_block(samples, before, None, taken, beside), self._newest_block)
         belief = self._belief.after(block)
+        self.usable.end_block(block)
         noise = belief.noise.sample(block.rest)
         if self.changes.state is State.TRACKING and np.isfinite(noise).any():
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
@@ -267,43 +273,36 @@ class PayloadEstimator:
             self._excitation.end_unresolved(any(event.kind.changes_load for event in new))
 
     def estimate(self) -> PayloadEstimate | None:
-        """Return the present estimate, None before the first sample; changes nothing."""
-        if self._block is None:
+        """Return the present estimate, None before the first usable sample; changes nothing."""
+        if self.usable.newest is None:
             return None
         # Until another block ends, only the stamp changes.
         if self._known is None:
-            self._known = self._claimed(self.tool)
-        return replace(self._known, stamp=self.newest)
+            self._known = self._claimed(self.tool, self.usable.newest)
+        return replace(self._known, stamp=self.usable.newest)
 
     def estimate_with_tool(self) -> PayloadEstimate | None:
         """Return `estimate` of tool and payload together: as if there were no tool."""
-        return None if self._block is None else self._claimed(NO_TOOL)
+        stamp = self.usable.newest
+        return None if stamp is None else self._claimed(NO_TOOL, stamp)
 
-    def _claimed(self, tool: Tool) -> PayloadEstimate:
-        """Compute the estimate that may be published."""
+    def _claimed(self, tool: Tool, stamp: int) -> PayloadEstimate:
+        """Compute the estimate that may be published, with the stamp of the newest sample used."""
         belief = self.changes.settled(self._belief)
         withheld, why = self._withheld()
         if withheld is None:
             slowly = self.changes.slowly.words(self._ended)
             claim, why = self._claim(belief, tool), slowly or self.misfit.puzzle
             said = self._warnings(belief, self.misfit.ringing)
-            return claim.estimate(self.newest, self.frame, why, said, not slowly)
+            return claim.estimate(stamp, self.frame, why, said, not slowly)
         # The cause suspected may be an error larger than expected; the warnings have its value.
-        suspected = withheld is Withheld.SUSPECTED
-        return nothing_claimed(
-            belief.knowledge,
-            tool.parameters,
-            belief.noise.overall,
-            why,
-            self.newest,
-            self.frame,
-            withheld,
-            self._warnings(belief, '') if suspected else (),
-        )
+        said = self._warnings(belief, '') if withheld is Withheld.SUSPECTED else ()
+        known = belief.knowledge, tool.parameters, belief.noise.overall
+        return nothing_claimed(*known, why, stamp, self.frame, withheld, said)
 
     def _warnings(self, belief: Belief, ringing: str) -> tuple[str, ...]:
-        known = belief, self.settings, self._zero, self.newest
-        return warnings(*known, ringing, bool(self.delay_words))
+        known = belief, self.settings, self._zero, self.newest, ringing
+        return warnings(*known, bool(self.delay_words))
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
         excitation = self._excitation.excitation(belief.knowledge.body, tool.parameters)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from load_identification.estimation.measurement import Block
-from load_identification.interface.batches import CHANNELS
+from load_identification.interface.batches import CHANNELS, FilteredBatch
 from load_identification.model.regressor import SKEW, wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -98,6 +98,17 @@ COARSE = 10.0
 FRICTION = {'': 1.0, '.slow': 0.5, '.lag': 0.005}
 """Standard deviations of a joint's friction, relative to that of its size, see `friction_felt`:
 the size itself, the speed at which it is reached, and its delay [-, -, s]."""
+
+
+def carried_by(batch: FilteredBatch) -> tuple[int, tuple[int, int, bool], float]:
+    """Return what a batch carries: `joints`, the three of an arm, and the robot's number.
+
+    The three are `gains`, `arm` and `rubbing` of `SystematicErrors`.
+    """
+    gains, errors = batch.by_gain.shape[1], batch.sensitivity.shape[2]
+    # Behind a sensor the errors are of friction, otherwise of an arm that weighs.
+    arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
+    return batch.motion_by_joint.shape[2], arm, float(np.nan_to_num(batch.robot_number[0]))
 
 
 class SystematicErrors:

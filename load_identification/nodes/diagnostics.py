@@ -41,7 +41,10 @@ class Starvation:
         """Samples dropped since the last one left, by reason; None unless starving."""
 
     def note(self, came: int, left: int, dropped: Counter[str]) -> None:
-        """Take in the numbers of samples that came, left and were dropped, all since the start."""
+        """Take in the numbers of samples that came and were dropped, both since the start.
+
+        `left` is any number that changes as samples leave.
+        """
         now = time.monotonic()
         if came != self._came:
             self._heard = now

@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.estimation.usable_samples import UNMEASURED
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import NS
 from load_identification.interface.names import FAULT
@@ -114,7 +115,7 @@ class EstimatorNode(PipelineNode):
 
     def look(self) -> None:
         estimator = self._payload.estimator
-        self._starvation.note(self._taken, estimator.used, estimator.dropped)
+        self._starvation.note(self._taken, estimator.newest, estimator.dropped)
 
     def publish_if_due(self) -> None:
         """Publish when it is time and there is something new to say."""
@@ -135,10 +136,15 @@ class EstimatorNode(PipelineNode):
         streaming = now - self._last_sample <= SILENCE
         upstream = self._report = self._upstream()
         health = self._health(upstream)
-        waiting = ''
+        waiting, missing = '', estimator.usable.missing_for(estimator.newest)
         if ALIVE not in health.values():
             dead = 'no channel of the wrench is alive: sensor or cable?'
             waiting = upstream.warning or upstream.waiting_for or dead
+        elif missing > UNMEASURED:
+            # As with standing legs and joints: none is dead, and none tells of the load.
+            since = f'for {missing:.1f} s' if np.isfinite(missing) else 'yet'
+            why = upstream.held_up or upstream.warning
+            waiting = ': '.join(filter(None, (f'nothing has been measured {since}', why)))
         if self._starvation.lately:
             reason = self._starvation.lately.most_common(1)[0][0]
             waiting = f'all of filtered/* dropped: {reason}, see docs/interface.md'
@@ -183,6 +189,7 @@ class EstimatorNode(PipelineNode):
             compensation=self.load.state,
             warning='; '.join(filter(None, warnings)),
             note='; '.join(filter(None, notes)),
+            measured=missing <= UNMEASURED,
         )
         self._log_fault(estimate)
         self._status_publisher.publish(self._status.message)

@@ -80,7 +80,7 @@ class StatusMessage:
         rows = zip(PARAMETER_KEYS, estimate.values, estimate.std, estimate.identified, strict=True)
         for key, value, std, identified in rows:
             self._set_value(key, value, std)
-            # A dead sensor cannot confirm that the load is still the same.
+            # Neither a dead sensor nor standing joints confirm that the load is still the same.
             self._set(f'{key}.identified', 'true' if identified and alive else 'false')
         for source, variance in zip(SOURCES, estimate.budget[:, 0], strict=True):
             known = estimate.std[0] < UNKNOWN_STD
@@ -108,6 +108,7 @@ class StatusMessage:
         compensation: str = NONE,
         warning: str = '',
         note: str = '',
+        measured: bool = True,
     ) -> None:
         """Write the present state.
 
@@ -127,10 +128,12 @@ class StatusMessage:
             What `wrench_compensated` subtracts: `none`, `tool`, `payload` or `last_payload`.
         warning, note : str
             A problem that does not stop the estimates, and further text for the message.
+        measured : bool
+            Whether a sample has told anything of the load lately.
         """
         self.state = _state(estimate, waiting)
         self._set('state', self.state)
-        alive = ALIVE in health.values()
+        alive = measured and ALIVE in health.values()
         if estimate is not None and not (estimate.repeats(self._shown) and alive == self._alive):
             self._set_estimate(estimate, sign, alive)
         self._shown, self._alive = estimate, alive
@@ -166,6 +169,7 @@ def _words(estimate: PayloadEstimate | None, waiting: str) -> str:
             digits = max(1 - math.floor(math.log10(half)), 0)
             sources = budget_words(estimate.causes[:, 0])
             mass = f'mass {estimate.values[0]:.{digits}f} ± {half:.{digits}f} kg'
-            parts.append(f'{mass} ({sources})' if sources else mass)
+            last = 'last known ' if waiting else ''
+            parts.append(last + (f'{mass} ({sources})' if sources else mass))
         parts.extend((*estimate.reasons, *estimate.warnings))
     return '; '.join(parts) or 'no sample yet'

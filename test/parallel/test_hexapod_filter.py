@@ -10,6 +10,9 @@ import pytest
 from exact_hexapod import BASE, exact_legs
 from leg_stage import BODY, GRAVITY, IDEAL, LEGS, feed, make_stage, mass, spoilt
 
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.usable_samples import UNMEASURED
 from load_identification.interface.batches import EffortBatch, FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.weighted_rows import counting
@@ -311,3 +314,30 @@ def test_a_machine_that_stays_in_a_singularity_is_waited_for() -> None:
     # 85 degrees are reached after 1.9 s.
     assert last - BASE < 2_000_000_000
     assert all(np.isfinite(b.wrench).all() for b in out)
+
+
+def test_standing_legs_are_no_samples_of_the_load_and_age_the_estimate() -> None:
+    stage, estimator = make_stage(GEOMETRY), PayloadEstimator(EstimatorSettings())
+    moving = exact_legs(Mechanism(GEOMETRY), BODY, duration=12.0, rate=500.0)
+    count = 1500
+    still = EffortBatch(
+        moving.names,
+        moving.stamps[-1] + 2_000_000 * np.arange(1, count + 1),
+        np.tile(moving.position[-1:], (count, 1)),
+        np.zeros((count, 6)),
+        moving.effort[-1] + np.random.default_rng(3).normal(0.0, 1.0, (count, 6)),
+    )
+    for batch in feed(stage, moving):
+        estimator.update(batch)
+    before = estimator.usable.missing_for(estimator.newest)
+    for batch in feed(stage, still):
+        estimator.update(batch)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert before < UNMEASURED
+    assert estimator.newest > still.stamps[-1] - 200_000_000
+    # The low-pass mixes the last motion with the rest.
+    assert estimate.stamp < still.stamps[0] + 200_000_000
+    assert estimator.usable.missing_for(estimator.newest) > 2.5
+    # Not one of the 150 at rest.
+    assert 50 < estimator.used < 600

@@ -25,6 +25,9 @@ NOISE = {'force_noise': 1.0, 'torque_noise': 0.2}
 """What is to be expected behind six legs with friction, as docs/hexapod.md says [N, N m]."""
 ON_BODY = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
+SLOWING_NS = 1_300_000_000
+"""Time before the end of the motion since which a leg is too slow for a sample to be used [ns]."""
+
 
 def leg_states(
     body: InertialParameters, begin: float = 0.0, seed: int = 1, noise: float = 1.0

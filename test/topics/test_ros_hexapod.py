@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from hexapod_legs import BODY, details, hexapod_status, holds, leg_states, messages, start, written
+from hexapod_legs import (
+    BODY,
+    SLOWING_NS,
+    details,
+    hexapod_status,
+    holds,
+    leg_states,
+    messages,
+    start,
+    written,
+)
 from processes import ForkedProcess, Program
 from ros_group import Group
 from ros_messages import KINDS, NAMESPACE
@@ -72,7 +82,7 @@ def test_the_unchanged_estimator_identifies_the_platforms_body(
     group.play(feed, speed=4.0)
     end = int(legs.stamps[-1])
     group.wait_for(
-        lambda: pipeline.inertias and stamp_of(pipeline.inertias[-1]) > end - 200_000_000,
+        lambda: pipeline.inertias and stamp_of(pipeline.inertias[-1]) > end - SLOWING_NS,
         'an estimate from the last samples',
     )
     assert pipeline.state == 'identified'
@@ -105,7 +115,7 @@ def test_with_the_estimator_beside_it_the_node_publishes_narrower_intervals(
     group.play(messages(legs), speed=4.0)
     end = int(legs.stamps[-1])
     group.wait_for(
-        lambda: pipeline.inertias and stamp_of(pipeline.inertias[-1]) > end - 200_000_000,
+        lambda: pipeline.inertias and stamp_of(pipeline.inertias[-1]) > end - SLOWING_NS,
         'an estimate from the last samples',
     )
     assert holds(pipeline, BODY)

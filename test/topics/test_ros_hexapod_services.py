@@ -13,7 +13,18 @@ import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from exact_hexapod import exact_legs
-from hexapod_legs import BODY, LOAD, ON_BODY, details, holds, leg_states, messages, start, written
+from hexapod_legs import (
+    BODY,
+    LOAD,
+    ON_BODY,
+    SLOWING_NS,
+    details,
+    holds,
+    leg_states,
+    messages,
+    start,
+    written,
+)
 from ros_group import RELIABLE, Group
 from ros_messages import NAMESPACE, NS, Message
 from ros_pipeline import Pipeline
@@ -38,8 +49,7 @@ def test_a_load_is_what_comes_upon_the_platform_that_was_saved_as_the_tool(group
     def play(legs: EffortBatch, last: int | None = None) -> None:
         group.play(messages(legs, 0, last), speed=6.0)
         end = int(legs.stamps[:last][-1])
-        # Half a window of the filter, 58 ms, an output every 20 ms.
-        group.wait_for(lambda: pipeline.newest > end - 120_000_000, 'the last samples')
+        group.wait_for(lambda: pipeline.newest > end - SLOWING_NS, 'the last samples used')
 
     play(alone)
     saved, tool = answer(group, 'save_tool', at_rest(PLATFORM, alone, 2.0))
