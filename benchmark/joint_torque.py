@@ -64,8 +64,7 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.numerics.weighted_rows import counting
 from load_identification.pipeline.effort_front import behind_joints, effort_filter, joint_samples
-from load_identification.pipeline.payload_stage import PayloadStage
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import PayloadStage, Samples
 from load_identification.recordings.identification import identify
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.robots import SEVEN_JOINTS
