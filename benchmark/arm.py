@@ -59,7 +59,8 @@ REPEATS = 5
 def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
     """Return a run of the KUKA LWR4+, low-passed at 8 Hz, without a quarter second at its ends."""
     with open_recording(folder, Topics(wrench='')) as recording:
-        log = read_efforts(recording, arm.joints).whole()
+        one = read_efforts(recording, arm.joints)
+        log = one.whole()
     low_pass = scipy.signal.butter(4, 8.0, fs=200.0)
     q, qd = (
         scipy.signal.filtfilt(*low_pass, side, axis=0) for side in (log.position, log.velocity)
@@ -67,7 +68,7 @@ def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
     inside = np.zeros(len(q), dtype=bool)
     inside[50:-50] = True
     motion = (q, qd, np.gradient(qd, 0.005, axis=0))
-    return FilteredRecording(log.seconds, *motion, log.measured).select(inside)
+    return FilteredRecording(one.seconds, *motion, log.wrench).select(inside)
 
 
 def one_by_one(

@@ -37,7 +37,7 @@ from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.fit import identify_rows
 from load_identification.arm.identification import identify
 from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import CHANNELS
 from load_identification.numerics.weighted_rows import WeightedRows
@@ -60,7 +60,7 @@ def model_of(weightless: bool = False) -> WrenchModel:
     return WrenchModel(unknown_arm(), PLACEMENT, weightless)
 
 
-Method = Callable[[ArmRecording, ArmRecording], ArmEstimate]
+Method = Callable[[Recording, Recording], ArmEstimate]
 
 
 def by(settings: Settings) -> Method:
@@ -68,25 +68,28 @@ def by(settings: Settings) -> Method:
     return lambda recording, rest: identify(model_of(), [recording], settings)
 
 
-def free_with_replay(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:
+def free_with_replay(recording: Recording, rest: Recording) -> ArmEstimate:
     """Without accelerations, weight and offset removed by the static replay."""
     return identify(model_of(weightless=True), [recording.without_weight(rest)], FREE)
 
 
-def free_but_early(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:
+def free_but_early(recording: Recording, rest: Recording) -> ArmEstimate:
     """Without accelerations, a forward difference being the velocity at its first sample."""
     step = (np.diff(recording.stamps) * 1e-9)[:, None]
-    velocity = np.diff(recording.position, axis=0) / step
-    early = replace(recording.part(slice(None, -1)), velocity=velocity)
+    velocity = np.diff(recording.whole().position, axis=0) / step
+    early = recording.part(slice(None, -1)).changed(lambda x: replace(x, velocity=velocity))
+    early = replace(early, has_velocities=True)
     return identify(model_of(), [early], FREE)
 
 
-def twice(recording: ArmRecording, rest: ArmRecording, low_passed: bool = False) -> ArmEstimate:
+def twice(recording: Recording, rest: Recording, low_passed: bool = False) -> ArmEstimate:
     """Positions differenced twice, no filter or, low-passed, the filters of the first method."""
-    q, step = recording.position, SAMPLING_NS * 1e-9
+    q, step = recording.whole().position, SAMPLING_NS * 1e-9
     qd = (q[2:] - q[:-2]) / (2.0 * step)
     qdd = (q[2:] - 2.0 * q[1:-1] + q[:-2]) / step**2
-    log = FilteredRecording(recording.seconds[1:-1], q[1:-1], qd, qdd, recording.measured[1:-1])
+    log = FilteredRecording(
+        recording.seconds[1:-1], q[1:-1], qd, qdd, recording.whole().wrench[1:-1]
+    )
     model = model_of()
     base = arm_base_parameters(model)
     rows = motion_rows(model, base, log)(model)

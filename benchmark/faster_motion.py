@@ -38,7 +38,7 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify, identify_and_test
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.motion.limits import Limits
@@ -88,7 +88,7 @@ class Simulated:
         self._waves = self._rng.integers(2, 8, joints)
         self._phase = self._rng.uniform(0.0, 2.0 * np.pi, joints)
 
-    def moved(self, seed: int, speed: float) -> ArmRecording:
+    def moved(self, seed: int, speed: float) -> Recording:
         """Return a motion of a seed at a speed, with its torques."""
         times = np.arange(round(RATE * DURATION / speed)) / RATE
         reach = np.ones(len(self._level))
@@ -100,7 +100,7 @@ class Simulated:
         torque = self._truth.torque((q, qd, qdd)) + self._slope * qd
         torque += self._level * ripple * np.sign(qd) + NOISE * self._rng.standard_normal(q.shape)
         stamps = np.round(1e9 * (1.0 + times)).astype(np.int64)
-        return ArmRecording(f'seed {seed}', self.nominal.joints, stamps, q, qd, torque)
+        return Recording.held(f'seed {seed}', self.nominal.joints, stamps, q, qd, torque)
 
 
 def errors(arm: Description, seed: int) -> FloatArray:

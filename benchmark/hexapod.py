@@ -33,7 +33,7 @@ from load_identification.model.shapes import shape_of
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry import FrictionSettings, Geometry
 from load_identification.parallel.leg_filter import HexapodFilter
-from load_identification.parallel.mechanism import Mechanism
+from load_identification.parallel.mechanism import Mechanism, rotation_exponential
 from load_identification.parallel.two_step import BodyEstimate, TwoStepEstimator
 from load_identification.signals.differentiator import Differentiator
 from load_identification.simulation.hexapod import (
@@ -44,12 +44,8 @@ from load_identification.simulation.hexapod import (
     PLATFORM,
     with_noise,
 )
-from load_identification.simulation.in_mujoco.hexapod import (
-    Run,
-    draw_friction,
-    draw_load,
-    simulate,
-)
+from load_identification.simulation.in_mujoco.hexapod import LegFriction, Run, simulate
+from load_identification.simulation.sensors import box
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 WIDTH = 130
@@ -66,6 +62,31 @@ QUANTITIES = (
 
 SETTINGS = EstimatorSettings(force_noise=1.0, torque_noise=0.2)
 """Of the one-step estimator: what leg forces with friction are like [N, N m]."""
+
+MASS, DENSITY = 22.26, 7850.0
+"""Mass of the calibrated load of Schulte and Gerland [kg], and its density, assumed to be that of
+a steel plate [kg/m³]."""
+
+
+def draw_load(rng: np.random.Generator) -> InertialParameters:
+    """Draw the load: a plate of the paper's mass that lies somewhere on the platform, in S."""
+    length, width = rng.uniform(0.45, 0.55), rng.uniform(0.32, 0.38)
+    height = MASS / (DENSITY * length * width)
+    x, y = rng.uniform(-0.04, 0.04, 2)
+    turn = rotation_exponential(np.array([[0.0, 0.0, rng.uniform(-np.pi, np.pi)]]))[0]
+    return box(MASS, np.array([length, width, height]), [x, y, 0.5 * height], turn)
+
+
+def draw_friction(rng: np.random.Generator) -> LegFriction:
+    """Draw the friction of six pneumatic legs, different in each leg."""
+    return LegFriction(
+        level=rng.uniform(16.0, 28.0, 6),
+        excess=rng.uniform(16.0, 28.0, 6),
+        viscous=rng.uniform(40.0, 80.0, 6),
+        phase=rng.uniform(0.0, 2.0 * np.pi, 6),
+        stribeck_speed=rng.uniform(0.012, 0.016),
+        swing=rng.uniform(0.10, 0.20),
+    )
 
 
 def truth(load: InertialParameters) -> FloatArray:

@@ -52,7 +52,7 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.payload.effort_filter import USABLE
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.estimation.events import Event
@@ -64,8 +64,7 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.numerics.weighted_rows import counting
 from load_identification.pipeline.effort_front import behind_joints, effort_filter, joint_samples
-from load_identification.pipeline.payload_stage import PayloadStage
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import PayloadStage, Samples
 from load_identification.recordings.identification import identify
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.robots import SEVEN_JOINTS
@@ -200,7 +199,7 @@ def run_with_gains(
         joints = replace(exact, torque=dragged).measured(3 * seed + k)
         currents.append(replace(joints, effort=joints.effort / gains))
     logs = [
-        ArmRecording('simulated', j.names, j.stamps, j.position, j.velocity, j.effort)
+        Recording.held('simulated', j.names, j.stamps, j.position, j.velocity, j.effort)
         for j in currents[:2]
     ]
     model = ArmModel(Arm(SEVEN_JOINTS.urdf, joints=logs[0].joints), DRIVE)

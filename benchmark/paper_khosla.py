@@ -34,7 +34,7 @@ from load_identification.arm.dynamics.base_parameters import NOT_IDENTIFIABLE, a
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.arm.filtering import FilteredRecording, filtered
 from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_stages, motion_rows
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.numerics.weighted_solution import Solver, solve
 from load_identification.simulation.khosla_kanade import CMU_DD_ARM_II, PaperArm, Row, nearest
 from load_identification.simulation.random_arms import smooth_motion
@@ -103,25 +103,25 @@ def sensed(motion: JointMotion, seed: int) -> tuple[FloatArray, FloatArray]:
     return np.round(q / RESOLVER) * RESOLVER, qd + noise
 
 
-def recorded(motion: JointMotion, effort: FloatArray, seed: int) -> ArmRecording:
+def recorded(motion: JointMotion, effort: FloatArray, seed: int) -> Recording:
     """Return what is recorded of a motion, efforts being as commanded."""
     q, qd = sensed(motion, seed)
     stamps = np.round(1e9 * STEP * np.arange(len(q))).astype(np.int64)
     names = SIX_JOINTS.model().arm.joints
-    return ArmRecording('simulated', names, stamps, q, qd, effort)
+    return Recording.held('simulated', names, stamps, q, qd, effort)
 
 
-def by_five_points(recording: ArmRecording) -> FilteredRecording:
+def by_five_points(recording: Recording) -> FilteredRecording:
     """Return it with accelerations as in the paper, and no other filter."""
     inside = slice(2, -2)
-    q, qd = recording.position, recording.velocity
-    motion = (q[inside], qd[inside], five_points(qd))
-    return FilteredRecording(recording.seconds[inside], *motion, recording.measured[inside])
+    whole = recording.whole()
+    motion = (whole.position[inside], whole.velocity[inside], five_points(whole.velocity))
+    return FilteredRecording(recording.seconds[inside], *motion, whole.wrench[inside])
 
 
-def show_differentiators(console: Console, motion: JointMotion, recording: ArmRecording) -> None:
+def show_differentiators(console: Console, motion: JointMotion, recording: Recording) -> None:
     """Print how far accelerations are off, by differentiator."""
-    qd, true = recording.velocity, motion[2]
+    qd, true = recording.whole().velocity, motion[2]
     ours = filtered([recording], CUTOFF)
     then = [np.interp(ours.seconds, recording.seconds, column) for column in true.T]
     table = Table('accelerations from the velocities', 'rms error [rad/s²]')

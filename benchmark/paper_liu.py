@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
@@ -33,7 +32,7 @@ from load_identification.arm.dynamics.rows import WrenchModel
 from load_identification.arm.dynamics.tree import FROM_PINOCCHIO, PARAMETERS, Arm
 from load_identification.arm.identification import identify
 from load_identification.arm.methods.acceleration_free import low_passed_rows, settled_samples
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.names import INTERVAL
 from load_identification.model.inertial_parameters import InertialParameters
@@ -102,19 +101,15 @@ def verification_motion() -> Piece:
     return JointPath((Move(a, b, 0.9), Move(b, c, DURATION - 0.9)))
 
 
-def measured(motion: Piece, seed: int) -> ArmRecording:
+def measured(motion: Piece, seed: int) -> Recording:
     """Return the wrench at joint 1 that motion causes, eq. 1 and 21, and the two joints."""
     recording, replay = record(follow(motion), seed)
-    recording = recording.without_weight(replay)
+    whole = recording.without_weight(replay).whole()
     rotation, position = PLACEMENT
-    force, torque = (part @ rotation.T for part in np.hsplit(recording.measured, 2))
-    return replace(
-        recording,
-        joints=JOINTS,
-        position=recording.position[:, :2],
-        velocity=recording.velocity[:, :2],
-        measured=np.hstack([force, torque + np.cross(position, force)]),
-    )
+    force, torque = (part @ rotation.T for part in np.hsplit(whole.wrench, 2))
+    wrench = np.hstack([force, torque + np.cross(position, force)])
+    q, qd = whole.position[:, :2], whole.velocity[:, :2]
+    return Recording.held('motion', JOINTS, whole.stamps, q, qd, wrench)
 
 
 def true_parameters() -> FloatArray:
@@ -145,7 +140,7 @@ def to_paper() -> FloatArray:
     return np.asarray(rows @ np.linalg.inv(carried))
 
 
-def predicted(estimate: ArmEstimate, recording: ArmRecording) -> Prediction:
+def predicted(estimate: ArmEstimate, recording: Recording) -> Prediction:
     """Predict filtered wrenches from the first sample on: without a weight there is no offset."""
     rows = low_passed_rows(estimate.model, estimate.base, [recording], BANDWIDTHS)
     values, model = rows.matrix @ estimate.values, estimate.model

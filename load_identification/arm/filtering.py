@@ -106,7 +106,7 @@ def filtered_by(
         rates = (min(OUTPUTS_PER_CUTOFF * cutoff, most) for cutoff in cutoffs)
         filters = [Differentiator(*both, gap) for both in zip(cutoffs, rates, strict=True)]
         before = [len(own) for own in parts]
-        for batch in regrouped(one.batches()):
+        for batch in regrouped(one.read()):
             for own, differentiator in zip(parts, filters, strict=True):
                 out = differentiator.update(batch)
                 if out is not None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +11,6 @@ from load_identification.arm.dynamics.transmission import Transmission
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import SynchronizedBatch, joined
 from load_identification.typing_aliases import FloatArray, IntArray
-
-if TYPE_CHECKING:  # from Python 3.11 on
-    from typing import Self
 
 Change = Callable[[SynchronizedBatch], SynchronizedBatch]
 
@@ -27,8 +21,11 @@ FROM_PATH = 0.02
 """Largest distance from the path of a static replay [rad or m]."""
 
 
-class Recording(ABC):
-    """Joint states with what was measured at the same instants.
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Joint states with what was measured at the same instants, read again whenever needed.
+
+    Only the stamps are in memory, so that its length hardly counts.
 
     Attributes
     ----------
@@ -37,20 +34,61 @@ class Recording(ABC):
     joints : tuple of str
     stamps : (n,) int array
         Increasing [ns].
+    read : callable
+        Yields all samples, in their order, as often as it is called; what was measured as wrenches
+        of any size: efforts of the joints, or the wrench of a sensor under the arm on it, in its
+        axes. NaN for what was not measured [N m, N], and for velocities that were not published.
+    has_velocities : bool
+        Whether any velocity was published.
+    farthest : mapping of str to float
+        How far from zero each joint was [rad, m].
+    varying : frozenset of str
+        Joints whose effort ever changes.
     began : int, optional
         Stamp of the first sample of the recording that this is a part of [ns].
+    moved : frozenset of str
+        Joints whose position changes by more than `FROM_ZERO`.
     velocity_factors : mapping of str to float
         Joints whose velocities are a multiple of the derivative of the position, and which [-].
     velocity_lag : float
         How late published velocities are against the derivative of the positions [s].
+    left_out : tuple of str
+        Joint states that were not used although they have efforts, in words.
     """
 
     source: str
     joints: tuple[str, ...]
     stamps: IntArray
-    began: int | None
-    velocity_factors: Mapping[str, float] = MappingProxyType({})
+    read: Callable[[], Iterator[SynchronizedBatch]]
+    has_velocities: bool
+    farthest: Mapping[str, float] = field(default_factory=dict)
+    varying: frozenset[str] = frozenset()
+    began: int | None = None
+    moved: frozenset[str] = frozenset()
+    velocity_factors: Mapping[str, float] = field(default_factory=dict)
     velocity_lag: float = 0.0
+    left_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.stamps) < 2 or np.any(np.diff(self.stamps) <= 0):
+            words = 'there must be two or more, each after the last'
+            raise RecordingError(f'{len(self.stamps)} stamps; {words}')
+
+    @classmethod
+    def held(
+        cls,
+        source: str,
+        joints: tuple[str, ...],
+        stamps: IntArray,
+        position: FloatArray,
+        velocity: FloatArray,
+        measured: FloatArray,
+    ) -> Recording:
+        """Return a recording of samples in memory: (n, J), (n, J) and (n, k) arrays."""
+        samples = SynchronizedBatch(joints, '', stamps, position, velocity, measured)
+        return cls(
+            source, joints, stamps, lambda: iter([samples]), bool(np.isfinite(velocity).any())
+        )
 
     @property
     def seconds(self) -> FloatArray:
@@ -65,33 +103,29 @@ class Recording(ABC):
         """Return times since the first sample of the recording [s]."""
         return np.asarray(1e-9 * (stamps - self._start), dtype=np.float64)
 
-    @property
-    @abstractmethod
-    def has_velocities(self) -> bool:
-        """Whether any velocity was published."""
+    def whole(self) -> SynchronizedBatch:
+        """Return all of its samples."""
+        return joined(list(self.read()))
 
-    @abstractmethod
-    def batches(self) -> Iterator[SynchronizedBatch]:
-        """Yield all samples in their order, what was measured as wrenches of any size."""
-
-    @abstractmethod
-    def part(self, samples: slice) -> Self:
+    def part(self, samples: slice) -> Recording:
         """Return some of the samples, one after the other."""
+        stamps = self.stamps[samples]
 
-    @abstractmethod
-    def changed(self, change: Change) -> Self:
+        def read() -> Iterator[SynchronizedBatch]:
+            for batch in self.read():
+                if batch.stamps[0] > stamps[-1]:
+                    return
+                inside = (batch.stamps >= stamps[0]) & (batch.stamps <= stamps[-1])
+                if inside.any():
+                    yield batch.select(inside)
+
+        return replace(self, stamps=stamps, read=read, began=self._start)
+
+    def changed(self, change: Change) -> Recording:
         """Return it with other values of the same instants."""
+        return replace(self, read=lambda: map(change, self.read()))
 
-    def whole(self) -> ArmRecording:
-        """Return it with all of its samples in memory."""
-        return self._held(joined(list(self.batches())))
-
-    def _held(self, x: SynchronizedBatch) -> ArmRecording:
-        return ArmRecording(
-            self.source, x.names, x.stamps, x.position, x.velocity, x.wrench, self._start
-        )
-
-    def of_joints(self, joints: Sequence[str]) -> Self:
+    def of_joints(self, joints: Sequence[str]) -> Recording:
         """Return the columns of some joints, in their order, of positions and efforts.
 
         Raises
@@ -114,22 +148,23 @@ class Recording(ABC):
             )
         )
 
-    def of_motors(self, transmission: Transmission | None) -> Self:
+    def of_motors(self, transmission: Transmission | None) -> Recording:
         """Return it with the efforts of motors, where those published are of coupled joints."""
         if transmission is None:
             return self
         turn = transmission.motor_efforts
         return self.changed(lambda x: replace(x, wrench=turn(x.wrench, x.names)))
 
-    def scaled(self, scale: FloatArray) -> Self:
+    def scaled(self, scale: FloatArray) -> Recording:
         """Return it with measurements in another unit, by a factor for each channel (k,)."""
         return self.changed(lambda x: replace(x, wrench=x.wrench * scale))
 
-    def without_velocities(self) -> Self:
+    def without_velocities(self) -> Recording:
         """Return it as if none had been published."""
-        return self.changed(lambda x: replace(x, velocity=np.full_like(x.velocity, np.nan)))
+        without = self.changed(lambda x: replace(x, velocity=np.full_like(x.velocity, np.nan)))
+        return replace(without, has_velocities=False)
 
-    def without_weight(self, replay: Recording) -> Self:
+    def without_weight(self, replay: Recording) -> Recording:
         """Return it less what its static replay reads at the same places: weight and offset.
 
         Both depend on the position alone, so the nearest place on the path will do, whenever
@@ -168,118 +203,11 @@ class Recording(ABC):
         return self.changed(lighter)
 
 
-@dataclass(frozen=True, eq=False)
-class ArmRecording(Recording):
-    """A recording in memory; attributes as of all recordings, and these.
-
-    Attributes
-    ----------
-    position, velocity : (n, J) arrays
-        Velocity is NaN where none was published [rad or m, per s].
-    measured : (n, k) array
-        Efforts of the joints, or the wrench of a sensor under the arm on it, in its axes; NaN for
-        what was not measured [N m, N].
-    """
-
-    source: str
-    joints: tuple[str, ...]
-    stamps: IntArray
-    position: FloatArray
-    velocity: FloatArray
-    measured: FloatArray
-    began: int | None = None
-
-    @property
-    def has_velocities(self) -> bool:
-        return bool(np.isfinite(self.velocity).any())
-
-    def _all(self) -> SynchronizedBatch:
-        return SynchronizedBatch(
-            self.joints, '', self.stamps, self.position, self.velocity, self.measured
-        )
-
-    def batches(self) -> Iterator[SynchronizedBatch]:
-        yield self._all()
-
-    def part(self, samples: slice) -> ArmRecording:
-        return self._held(self._all().select(samples))
-
-    def changed(self, change: Change) -> ArmRecording:
-        return self._held(change(self._all()))
-
-
-@dataclass(frozen=True, eq=False)
-class StreamedRecording(Recording):
-    """A recording that is read again whenever its samples are needed.
-
-    Only the stamps are in memory, so that its length hardly counts.
-
-    Attributes
-    ----------
-    read : callable
-        Yields all samples, in their order, as often as it is called.
-    published : bool
-        Whether any velocity was.
-    farthest : dict from str to float
-        How far from zero each joint was [rad, m].
-    varying : frozenset of str
-        Joints whose effort ever changes.
-    moved : frozenset of str
-        Joints whose position changes by more than `FROM_ZERO`.
-    left_out : tuple of str
-        Joint states that were not used although they have efforts, in words.
-    """
-
-    source: str
-    joints: tuple[str, ...]
-    stamps: IntArray
-    read: Callable[[], Iterator[SynchronizedBatch]]
-    published: bool
-    farthest: dict[str, float]
-    varying: frozenset[str]
-    began: int | None = None
-    moved: frozenset[str] = frozenset()
-    velocity_factors: Mapping[str, float] = field(default_factory=dict)
-    velocity_lag: float = 0.0
-    left_out: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if len(self.stamps) < 2 or np.any(np.diff(self.stamps) <= 0):
-            words = 'there must be two or more, each after the last'
-            raise RecordingError(f'{len(self.stamps)} stamps; {words}')
-
-    @property
-    def has_velocities(self) -> bool:
-        return self.published
-
-    def batches(self) -> Iterator[SynchronizedBatch]:
-        return self.read()
-
-    def without_velocities(self) -> StreamedRecording:
-        return replace(super().without_velocities(), published=False)
-
-    def part(self, samples: slice) -> StreamedRecording:
-        stamps = self.stamps[samples]
-
-        def read() -> Iterator[SynchronizedBatch]:
-            for batch in self.read():
-                if batch.stamps[0] > stamps[-1]:
-                    return
-                inside = (batch.stamps >= stamps[0]) & (batch.stamps <= stamps[-1])
-                if inside.any():
-                    yield batch.select(inside)
-
-        return replace(self, stamps=stamps, read=read, began=self._start)
-
-    def changed(self, change: Change) -> StreamedRecording:
-        return replace(self, read=lambda: map(change, self.read()))
-
-
 def _stops(replay: Recording) -> tuple[FloatArray, FloatArray]:
     """Return where the replay was (m, J), and what the sensor read there (m, k)."""
     way, sums = 0.0, dict[float, FloatArray]()
     last: FloatArray | None = None
-    for batch in replay.batches():
+    for batch in replay.read():
         q = batch.position
         steps = np.diff(q, axis=0, prepend=q[:1] if last is None else last)
         along = way + np.cumsum(np.linalg.norm(steps, axis=1))

@@ -9,8 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from load_identification.arm import lateness
-from load_identification.arm.agreement import Pieces, clearly_better, disagreement, unsure
+from load_identification.arm.agreement import (
+    Pieces,
+    clearly_better,
+    disagreement,
+    earlier,
+    late_in_words,
+    lateness,
+    unsure,
+)
 from load_identification.arm.assessment import WIDER, weights
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
@@ -184,13 +191,13 @@ class _Trial:
             own._cache = {(choice.cutoff, choice.velocities): samples.of(steady)}
             return own
 
-        late = lateness.lateness(log, lambda each: of(each)._cost(choice, turning=False))
+        late = lateness(log, lambda each: of(each)._cost(choice, turning=False))
         # Joints that a low-pass delays seem to have another unit.
-        parts = of(lateness.earlier(log, late))._pieces(choice, nominal=True)
+        parts = of(earlier(log, late))._pieces(choice, nominal=True)
         if np.any((scale := disagreement(parts)) != 1.0):
             return scale, '', ''
         if late:
-            return None, lateness.in_words(late), ''
+            return None, late_in_words(late), ''
         return None, '', unsure(parts, choice.model.channels)
 
     def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:

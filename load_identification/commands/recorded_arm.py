@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -29,7 +28,7 @@ from load_identification.arm.filtering import stilled
 from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.planning.plan_file import read_plan
-from load_identification.arm.recording import Recording, StreamedRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
@@ -47,8 +46,6 @@ from load_identification.recordings.arm import (
 from load_identification.recordings.reader import RecordingReader, Topics
 from load_identification.report.arm_tables import print_session
 from load_identification.typing_aliases import FloatArray
-
-R = TypeVar('R', bound=Recording)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -124,7 +121,7 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     """Identify from joint efforts; return the description too."""
     topics = Topics(arguments.joint_states, '', arguments.robot_description)
 
-    def read(recording: RecordingReader, urdf: str) -> StreamedRecording:
+    def read(recording: RecordingReader, urdf: str) -> Recording:
         return read_efforts(recording, moving_joints(urdf))
 
     description, fit, held, load = _read(arguments, topics, read)
@@ -176,7 +173,7 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
     topics = Topics(*names, '--sensor base needs a wrench; leave it out to use efforts')
     transforms, frames = [], []
 
-    def read(recording: RecordingReader, urdf: str) -> StreamedRecording:
+    def read(recording: RecordingReader, urdf: str) -> Recording:
         transforms.extend(recording.static_transforms())
         joints = Arm(urdf, joints=arguments.joints).joints
         frame, log = read_base_wrenches(
@@ -214,8 +211,10 @@ def _lighter(recordings: Sequence[Recording], replays: Sequence[Recording]) -> l
 
 
 def _read(
-    arguments: argparse.Namespace, topics: Topics, read: Callable[[RecordingReader, str], R]
-) -> tuple[str, list[R], list[R], list[R]]:
+    arguments: argparse.Namespace,
+    topics: Topics,
+    read: Callable[[RecordingReader, str], Recording],
+) -> tuple[str, list[Recording], list[Recording], list[Recording]]:
     """Return the description, and the data that are fitted, held out, and with a load."""
     given = read_description(arguments.description) if arguments.description else ''
     others = [path for path in (arguments.held_out, arguments.loaded) if path is not None]
@@ -237,7 +236,7 @@ def _arm(arguments: argparse.Namespace, description: str, joints: Sequence[str] 
 def _joints(
     arguments: argparse.Namespace,
     description: str,
-    logs: Sequence[StreamedRecording],
+    logs: Sequence[Recording],
     settings: Settings,
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the joints to identify, and warnings about joints assumed locked."""

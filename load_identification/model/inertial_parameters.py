@@ -88,7 +88,7 @@ class InertialParameters:
     def __post_init__(self) -> None:
         object.__setattr__(self, 'mass', float(_checked('mass', self.mass, ())))
         object.__setattr__(self, 'first_moment', _checked('first moment', self.first_moment, (3,)))
-        object.__setattr__(self, 'inertia', _checked_symmetric('inertia', self.inertia))
+        object.__setattr__(self, 'inertia', _checked_symmetric(self.inertia))
 
     @classmethod
     def from_vector(cls, phi: npt.ArrayLike) -> InertialParameters:
@@ -114,7 +114,7 @@ class InertialParameters:
         inertia_about_center_of_mass : (3, 3) I_c, axes of the frame [kg m^2].
         """
         center = _checked('centre of mass', center_of_mass, (3,))
-        about_center = _checked_symmetric('inertia', inertia_about_center_of_mass)
+        about_center = _checked_symmetric(inertia_about_center_of_mass)
         return cls(mass, mass * center, about_center + mass * _steiner(center))
 
     @classmethod
@@ -303,11 +303,11 @@ def _checked(name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatAr
     return array
 
 
-def _checked_symmetric(name: str, value: npt.ArrayLike) -> FloatArray:
-    """Copy a value into a read-only symmetric (3, 3) array."""
-    matrix = _checked(name, value, (3, 3))
+def _checked_symmetric(value: npt.ArrayLike) -> FloatArray:
+    """Copy an inertia into a read-only symmetric (3, 3) array."""
+    matrix = _checked('inertia', value, (3, 3))
     if np.abs(matrix - matrix.T).max() > SYMMETRY_TOLERANCE * np.abs(matrix).max():
-        raise ParameterError(f'{name} must be symmetric, got {matrix.tolist()}')
+        raise ParameterError(f'inertia must be symmetric, got {matrix.tolist()}')
     symmetric: FloatArray = 0.5 * (matrix + matrix.T)
     symmetric.flags.writeable = False
     return symmetric

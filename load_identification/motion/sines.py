@@ -208,15 +208,14 @@ class FourierSeries:
     ----------
     center : (J,) array
         Mean of the positions [rad, m].
-    sine, cosine : (J, K) arrays
-        [rad, m].
+    amplitude : (J, 2 K) array
+        Of the sines, then of the cosines [rad, m].
     period : float
         [s].
     """
 
     center: FloatArray
-    sine: FloatArray
-    cosine: FloatArray
+    amplitude: FloatArray
     period: float
     cycles: int
 
@@ -228,9 +227,8 @@ class FourierSeries:
     def sample(self, times: FloatArray) -> JointMotion:
         """Return the motion at times (n,) since the beginning, at rest outside [s]."""
         t = np.clip(times, 0.0, self.duration)
-        waves = fourier_basis(t, self.period, self.sine.shape[1])
-        amplitude = np.hstack([self.sine, self.cosine])
-        q, qd, qdd = (wave @ amplitude.T for wave in waves)
+        waves = fourier_basis(t, self.period, self.amplitude.shape[1] // 2)
+        q, qd, qdd = (wave @ self.amplitude.T for wave in waves)
         return JointMotion(self.center + q, qd, qdd)
 
 
@@ -301,9 +299,7 @@ class LimitedSeries:
 
     def motion(self, x: FloatArray) -> FourierSeries:
         """Return the motion for numbers (size,)."""
-        center, amplitude = self.amplitudes(x)
-        k = self.harmonics
-        return FourierSeries(center, amplitude[:, :k], amplitude[:, k:], self.period, self.cycles)
+        return FourierSeries(*self.amplitudes(x), self.period, self.cycles)
 
 
 def _orthogonal_to(vector: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.publishers import JointStatePublisher
 from load_identification.pipeline.effort_front import behind_joints, effort_filter, joint_samples
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import Samples
 from load_identification.typing_aliases import FloatArray
 
 RECENT = 50

@@ -13,7 +13,7 @@ from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.inputs import JointInput
 from load_identification.nodes.transport.publishers import FilteredPublisher, SynchronizedPublisher
 from load_identification.numerics.weighted_rows import counting
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import Samples
 
 
 class EffortNode(PipelineNode):

@@ -26,8 +26,7 @@ from load_identification.nodes.transport.readers import TopicUpstream
 from load_identification.nodes.transport.runtime import every
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
 from load_identification.pipeline.compensation import LoadTakenOff
-from load_identification.pipeline.payload_stage import PayloadStage
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import PayloadStage, Samples
 from load_identification.signals.sensor_health import ABSENT, ALIVE
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.plausibility import tool_taken_off

@@ -21,7 +21,7 @@ from load_identification.nodes.transport.subscriptions import LATCHED_QOS, Drain
 from load_identification.parallel.leg_filter import MOST
 from load_identification.parallel.two_step import TwoStepEstimator
 from load_identification.pipeline.effort_front import behind_legs, hexapod_filter
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import Samples
 
 
 class HexapodNode(EffortNode):

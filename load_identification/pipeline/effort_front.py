@@ -13,7 +13,7 @@ from load_identification.parallel.geometry import read_geometry
 from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.pipeline import settings
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import Samples
 
 LEG_FORCE_NOISE, LEG_TORQUE_NOISE = 1.0, 0.2
 """Noise that the estimator assumes behind six legs with friction [N, N m]."""

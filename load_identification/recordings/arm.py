@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 
 from load_identification.arm.dynamics.tree import FROM_ZERO, Arm
-from load_identification.arm.recording import StreamedRecording
+from load_identification.arm.recording import Recording
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
@@ -33,8 +32,6 @@ from load_identification.signals.jumps import without_spikes
 from load_identification.signals.synchronizer import Synchronizer
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
-T = TypeVar('T')
-
 PIECE = 100_000_000
 """Duration of the pieces over which velocities are compared with positions [ns]."""
 
@@ -49,8 +46,8 @@ def read_all(
     paths: Sequence[Path],
     topics: Topics,
     description: str,
-    read: Callable[[RecordingReader, str], T],
-) -> tuple[str, list[T]]:
+    read: Callable[[RecordingReader, str], Recording],
+) -> tuple[str, list[Recording]]:
     """Read each recording by a function, with a progress bar on a terminal.
 
     Parameters
@@ -156,7 +153,7 @@ class _Layout:
         source: str,
         read: Callable[[], Iterator[SynchronizedBatch]],
         left_out: Sequence[str] = (),
-    ) -> StreamedRecording:
+    ) -> Recording:
         """Return a recording that is read again, without incomplete or missing velocities.
 
         They also count as missing if all are zero although the joint moves.
@@ -170,7 +167,7 @@ class _Layout:
             for part in read():
                 yield replace(part, velocity=np.where(published, part.velocity, np.nan))
 
-        return StreamedRecording(
+        return Recording(
             source,
             joints,
             np.concatenate(self.stamps),
@@ -185,7 +182,7 @@ class _Layout:
         )
 
 
-def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRecording:
+def read_efforts(recording: RecordingReader, known: Sequence[str]) -> Recording:
     """Scan the joint states with the most known joints, with a progress bar.
 
     Parameters
@@ -254,7 +251,7 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
     return found.recorded(path.name, read, left_out)
 
 
-def check_places(arm: Arm, logs: Sequence[StreamedRecording]) -> None:
+def check_places(arm: Arm, logs: Sequence[Recording]) -> None:
     """Refuse positions that are in another unit, by the limits of the joints."""
     limits, prismatic = arm.position_limits, arm.prismatic
     farthest = np.abs(limits).max(axis=0) + limit_margin(limits, np.array(prismatic))
@@ -268,7 +265,7 @@ def check_places(arm: Arm, logs: Sequence[StreamedRecording]) -> None:
 
 def read_base_wrenches(
     recording: RecordingReader, joints: Sequence[str], frame: str, convention: str
-) -> tuple[str, StreamedRecording]:
+) -> tuple[str, Recording]:
     """Read the wrenches of a sensor under an arm, with the joint states at their stamps.
 
     Parameters
@@ -282,7 +279,7 @@ def read_base_wrenches(
 
     Returns
     -------
-    tuple of str and StreamedRecording
+    tuple of str and Recording
         Frame of the sensor, and wrenches of the sensor on the arm.
 
     Raises

@@ -21,7 +21,7 @@ from load_identification.pipeline.effort_front import (
     hexapod_filter,
     joint_samples,
 )
-from load_identification.pipeline.samples import Observer, Samples
+from load_identification.pipeline.payload_stage import Observer, Samples
 from load_identification.recordings.identification import Identifier
 from load_identification.recordings.reader import JOINT_STATE, Chunk, RecordingReader
 
@@ -54,7 +54,6 @@ class EffortIdentifier(Identifier):
         self._reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE))
 
     def update(self, chunk: Chunk) -> None:
-        """Process the messages of a chunk through all stages."""
         for batch in self._reader.read_efforts(chunk.joint_states):
             self._joints.update(batch.names)
             samples = self._front(batch)
@@ -64,11 +63,9 @@ class EffortIdentifier(Identifier):
 
     @property
     def dropped(self) -> Counter[str]:
-        """Samples dropped by the front, by reason."""
         return self._stage.dropped
 
     def lacking(self, dropped: Counter[str]) -> str:
-        """Return why no sample was usable although all joints are present."""
         return f'waiting for {self._stage.waiting_for}'
 
 

@@ -15,13 +15,12 @@ from load_identification.errors import FrameError, RecordingError
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
 from load_identification.interface.cdr import JointStateReader, WrenchReader
-from load_identification.interface.estimate_file import estimate_file
+from load_identification.interface.files import line, numbers
 from load_identification.interface.names import in_words
 from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import with_frame
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage, WristFront
-from load_identification.pipeline.samples import Observer
+from load_identification.pipeline.payload_stage import Observer, PayloadStage, WristFront
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Chunk, RecordingReader
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -80,20 +79,42 @@ class Identification:
         return self.offset_std < UNKNOWN_STD
 
     def estimate_file(self) -> str:
-        """Return the text of the estimate file."""
-        estimate, known = self.estimate, self.offset_known
-        std = np.where(estimate.std < UNKNOWN_STD, estimate.std, np.nan)
-        return estimate_file(
-            frame=estimate.frame,
-            payload=(estimate.values, std, estimate.identified),
-            offset=(
-                np.where(known, self.offset, np.nan),
-                np.where(known, self.offset_std, np.nan),
-            ),
-            residual_rms=estimate.residual_rms,
-            used=self.used,
-            dropped=self.dropped,
-        )
+        """Return the text of the estimate file: YAML, with null for unknown values.
+
+        Mass, centre of mass, and inertia about it as xx xy xz yy yz zz, in the axes of the sensor
+        frame S [kg, m, kg m²]; the offset of the raw wrench, corrected = raw − offset, and the
+        residuals of force and torque [N, N m]; the number of filtered samples, and of samples
+        dropped, by reason.
+        """
+        estimate = self.estimate
+        values = _known(estimate.values, estimate.identified)
+        std = _known(estimate.std, estimate.std < UNKNOWN_STD)
+        offset, offset_std = (_known(x, self.offset_known) for x in (self.offset, self.offset_std))
+        force, torque = _known(estimate.residual_rms, np.ones(2, dtype=bool))
+
+        def part(columns: slice) -> dict[str, list[Any]]:
+            identified = estimate.identified[columns].tolist()
+            return {'value': values[columns], 'std': std[columns], 'identified': identified}
+
+        sections = {
+            'frame': estimate.frame,
+            'mass': {key: value[0] for key, value in part(slice(0, 1)).items()},
+            'center_of_mass': part(slice(1, 4)),
+            'inertia_about_center_of_mass': part(slice(4, 10)),
+            'offset': {'value': offset, 'std': offset_std},
+            'residual_rms': {'force': force, 'torque': torque},
+            'samples': {
+                'used': self.used,
+                'dropped': {reason: n for reason, n in sorted(self.dropped.items()) if n},
+            },
+        }
+        return ''.join(f'{name}: {line(content)}\n' for name, content in sections.items())
+
+
+def _known(values: FloatArray, known: BoolArray) -> list[float | None]:
+    """Return numbers with nine significant digits, None for unknown ones and not finite ones."""
+    both = zip(numbers(values), known & np.isfinite(values), strict=True)
+    return [value if its else None for value, its in both]
 
 
 class Identifier(ABC):
@@ -210,7 +231,6 @@ class WristIdentifier(Identifier):
             self._use_frame(parameters.sensor_frame)
 
     def update(self, chunk: Chunk) -> None:
-        """Process the messages of a chunk through all stages."""
         joints = list(self._joint_reader.read(chunk.joint_states))
         wrenches = list(self._wrench_reader.read(chunk.wrenches))
         for batch in joints:
@@ -234,17 +254,14 @@ class WristIdentifier(Identifier):
 
     @property
     def dropped(self) -> Counter[str]:
-        """Samples dropped by the front, by reason."""
         return self._front.dropped
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
-        """Wrench channels without a signal."""
         return self._front.motion_filter.absent_channels
 
     @property
     def warning(self) -> str:
-        """Problems that do not stop the front, in words; empty: none."""
         stage = self._front.motion_filter
         earlier = '' if stage.implausible else stage.limits.last
         return '; '.join(filter(None, (stage.words, earlier)))
@@ -260,7 +277,6 @@ class WristIdentifier(Identifier):
         return super().result()
 
     def lacking(self, dropped: Counter[str]) -> str:
-        """Return why no sample was usable although all joints are present."""
         if dropped:
             synchronizer = self._front.synchronizer
             why = self._front.motion_filter.limits.last

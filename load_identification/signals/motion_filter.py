@@ -55,7 +55,7 @@ class DescribedRobot:
     def __init__(self, gravity: Sequence[float]) -> None:
         self.robot: Robot | None = None
         self.waiting_for = 'the robot description'
-        """What is missing to build the robot; empty: nothing."""
+        """What prevents samples from being used; empty: nothing."""
         self.refused_frame: str | None = None
         """Frame of the wrench for which the description cannot be used."""
         self._gravity = tuple(gravity)
@@ -90,7 +90,7 @@ class DescribedRobot:
         return self.robot
 
 
-class MotionFilter:
+class MotionFilter(DescribedRobot):
     """The filter stage: channel monitor, differentiator, robot kinematics.
 
     Parameters
@@ -105,6 +105,7 @@ class MotionFilter:
     def __init__(
         self, differentiator: Differentiator, gravity: Sequence[float], wrench_convention: str
     ) -> None:
+        super().__init__(gravity)
         self.dropped: Counter[str] = Counter()
         self.taken = self.given = 0
         """Number of samples received, and number returned."""
@@ -113,26 +114,9 @@ class MotionFilter:
         self.health = SensorHealth(self.dropped)
         """Health of the channels of the wrench."""
         self._sign = CONVENTIONS[wrench_convention]
-        self._described = DescribedRobot(gravity)
-        self._missing = ''
         self.limits = LimitGate(self.dropped)
         """Refuses implausible joint positions."""
         self.reset()
-
-    @property
-    def robot(self) -> Robot | None:
-        """The robot; None where it is unknown."""
-        return self._described.robot
-
-    @property
-    def waiting_for(self) -> str:
-        """What prevents samples from being used; empty: nothing."""
-        return self._described.waiting_for or self._missing
-
-    @property
-    def refused_frame(self) -> str | None:
-        """Frame of the wrench for which the description cannot be used."""
-        return self._described.refused_frame
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
@@ -155,15 +139,7 @@ class MotionFilter:
         return '; '.join(filter(None, parts))
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
-        """Use a robot description; check that it has the sensor frame, if that is given.
-
-        Raises
-        ------
-        DescriptionError
-            If it cannot be used; the previous one is kept.
-        """
-        self._described.set_description(description, sensor_frame)
-        self._missing = ''
+        super().set_description(description, sensor_frame)
         self.reset()
 
     def reset(self) -> None:
@@ -201,7 +177,7 @@ class MotionFilter:
     def _ready_robot(self, frame: str) -> Robot | None:
         """Return the robot for the frame of the wrench; another frame restarts the filter."""
         before = self.robot
-        robot = self._described.for_frame(frame)
+        robot = self.for_frame(frame)
         if before is not None and robot is not before:
             self.reset()
         return robot
@@ -210,10 +186,10 @@ class MotionFilter:
         """Return the samples with all joints of the robot, in its order, stamps increasing."""
         missing = [name for name in robot.joints if name not in batch.names]
         if missing:
-            self._missing = f'joint {", ".join(missing)} in the joint states'
+            self.waiting_for = f'joint {", ".join(missing)} in the joint states'
             self.dropped['joint_missing'] += len(batch.stamps)
             return None
-        self._missing = ''
+        self.waiting_for = ''
         columns = [batch.names.index(name) for name in robot.joints]
         position = batch.position[:, columns]
         used = np.all(np.isfinite(position), axis=1)

@@ -160,16 +160,16 @@ def published(
     gravity = np.array(path.mount.gravity)
     cell = draw_cell(conditions.errors, gravity, len(path.robot.joints), for_cell)
     frame = path.frame
-    turning = conditions.eccentricity
-    if cell.lag or cell.zeros.any() or conditions.compliance or conditions.errors.tilt or turning:
+    bent = conditions.compliance or conditions.eccentricity
+    if cell.lag or cell.zeros.any() or bent or conditions.errors.tilt:
         times = path.stamps.astype(np.float64) * 1e-9
         q, qd, qdd = path.motion.trajectory.sample(times - cell.lag) if cell.lag else path.joints
         if conditions.compliance:
             e = sway(qdd, conditions.compliance, DAMPING, float(times[1] - times[0]))
             q, qd, qdd = q + e[0], qd + e[1], qdd + e[2]
-        if turning:
+        if conditions.eccentricity:
             phase = np.random.default_rng([seed, 3]).uniform(0.0, 2.0 * np.pi, q.shape[1])
-            q = q + turning * np.sin(q + phase)
+            q = q + conditions.eccentricity * np.sin(q + phase)
         true = Robot(path.mount.urdf, path.mount.sensor_frame, cell.gravity.tolist())
         frame = true.motion(q + cell.zeros, qd, qdd)
     if cell.origin.any():

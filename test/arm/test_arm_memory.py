@@ -17,7 +17,7 @@ from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.filtering import filtered
 from load_identification.arm.identification import identify_and_test
-from load_identification.arm.recording import ArmRecording, StreamedRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.recordings.arm import read_efforts
@@ -37,10 +37,10 @@ def traced(work: Callable[[], object]) -> tuple[int, int]:
 
 
 def test_no_numbers_of_a_recording_are_kept_while_it_is_read(tmp_path: Path) -> None:
-    def read(path: Path) -> StreamedRecording:
+    def read(path: Path) -> Recording:
         with open_recording(path, Topics(wrench='')) as recording:
             log = read_efforts(recording, JOINTS)
-        assert sum(len(batch.stamps) for batch in log.batches()) == len(log.stamps)
+        assert sum(len(batch.stamps) for batch in log.read()) == len(log.stamps)
         return log
 
     held = []
@@ -59,7 +59,7 @@ def test_memory_hardly_grows_with_the_samples() -> None:
         times, *values = moved(1, 60.0, rate=rate)
         whole = SynchronizedBatch(JOINTS, '', stamps_of(times), *values)
         parts = [slice(k, k + 500) for k in range(0, len(times), 500)]
-        log = StreamedRecording(
+        log = Recording(
             'read', JOINTS, whole.stamps, lambda w=whole, p=parts: map(w.select, p), True, {},
             frozenset(JOINTS),
         )  # fmt: skip
@@ -72,7 +72,7 @@ def test_memory_hardly_grows_with_the_samples() -> None:
 def test_the_filter_takes_no_more_memory_for_a_longer_recording() -> None:
     n = 100_000
     position = np.sin(1e-3 * np.arange(n))[:, None] * np.ones(6)
-    log = ArmRecording(
+    log = Recording.held(
         'long',
         tuple(f'joint_{j}' for j in range(6)),
         1_000_000 * (1 + np.arange(n)),

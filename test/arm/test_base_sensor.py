@@ -15,7 +15,7 @@ from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import WrenchModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.errors import DescriptionError, FrameError, RecordingError
 from load_identification.motion.joint_path import JointPath
@@ -45,7 +45,7 @@ def truth() -> Arm:
 
 
 def identified(
-    arm: Arm, recording: ArmRecording, replay: ArmRecording | None = None, how: Settings = FREE
+    arm: Arm, recording: Recording, replay: Recording | None = None, how: Settings = FREE
 ) -> ArmEstimate:
     """Identify from one recording, with its static replay if there is one."""
     own = recording if replay is None else recording.without_weight(replay)
@@ -109,7 +109,7 @@ def test_intervals_hold_the_truth() -> None:
 
 
 @cache
-def exact_recording(seed: int = 0, seconds: float = 6.0) -> ArmRecording:
+def exact_recording(seed: int = 0, seconds: float = 6.0) -> Recording:
     """Return a rich motion of all joints, without noise, at 250 Hz, velocities given."""
     arm = truth()
     count = len(arm.joints)
@@ -120,14 +120,14 @@ def exact_recording(seed: int = 0, seconds: float = 6.0) -> ArmRecording:
     t = np.arange(int(seconds * 250.0)) / 250.0
     q, qd, qdd = JointPath((motion,)).sample(t)
     wrench = arm.base_wrench_regressor(q, qd, qdd, PLACEMENT) @ arm.nominal.ravel() + OFFSET
-    return ArmRecording('exact', arm.joints, np.round(t * 1e9).astype(np.int64), q, qd, wrench)
+    return Recording.held('exact', arm.joints, np.round(t * 1e9).astype(np.int64), q, qd, wrench)
 
 
-def exact_replay(recording: ArmRecording, every: int = 5) -> ArmRecording:
-    arm, replay = truth(), recording.part(slice(None, None, every))
-    rest = np.zeros_like(replay.position)
-    weight = arm.base_wrench_regressor(replay.position, rest, rest, PLACEMENT)
-    return replace(replay, measured=weight @ arm.nominal.ravel() + OFFSET)
+def exact_replay(recording: Recording, every: int = 5) -> Recording:
+    arm, stops = truth(), recording.whole().select(slice(None, None, every))
+    q, rest = stops.position, np.zeros_like(stops.position)
+    weight = arm.base_wrench_regressor(q, rest, rest, PLACEMENT) @ arm.nominal.ravel() + OFFSET
+    return Recording.held('replay', arm.joints, stops.stamps, q, stops.velocity, weight)
 
 
 @pytest.mark.parametrize('with_replay', [False, True], ids=['state', 'replay'])
@@ -158,8 +158,9 @@ def test_the_arm_does_not_depend_on_where_its_sensor_is() -> None:
     recording, arm = exact_recording(), unknown_arm()
     # The same wrench, in the root frame: f = R f_s, t = R t_s + p × f.
     rotation, position = PLACEMENT
-    force, torque = (part @ rotation.T for part in np.hsplit(recording.measured, 2))
-    moved = replace(recording, measured=np.hstack([force, torque + np.cross(position, force)]))
+    force, torque = (part @ rotation.T for part in np.hsplit(recording.whole().wrench, 2))
+    wrench = np.hstack([force, torque + np.cross(position, force)])
+    moved = recording.changed(lambda x: replace(x, wrench=wrench))
     there = identified(arm, recording)
     here = identify(WrenchModel(arm), [moved], FREE)
     links = there.base.independent < there.model.links.stop
@@ -183,27 +184,28 @@ def test_a_ridge_draws_weakly_seen_parameters_to_the_nominal_ones() -> None:
 def test_replay_takes_weight_and_offset_off_between_its_stops_and_refuses_other_places() -> None:
     recording = exact_recording()
     replay, arm = exact_replay(recording), truth()
-    rest = np.zeros_like(recording.position)
-    weight = arm.base_wrench_regressor(recording.position, rest, rest, PLACEMENT)
+    q, rest = recording.whole().position, np.zeros_like(recording.whole().position)
+    weight = arm.base_wrench_regressor(q, rest, rest, PLACEMENT)
     weight = weight @ arm.nominal.ravel() + OFFSET
-    left = recording.measured - recording.without_weight(replay).measured
+    left = recording.whole().wrench - recording.without_weight(replay).whole().wrench
     # Between two stops, 20 ms and at most 0.04 rad apart: 0.04² / 8 of a weight of 200 N m. At the
     # ends the nearest place is the mean over a stop, half of 0.01 rad away.
     np.testing.assert_allclose(left[100:-100], weight[100:-100], atol=0.05)
     np.testing.assert_allclose(left, weight, atol=1.0)
+    away = recording.changed(lambda x: replace(x, position=x.position + 0.3))
     with pytest.raises(RecordingError, match='static replay'):
-        replace(recording, position=recording.position + 0.3).without_weight(replay)
-    still = replace(replay, position=np.tile(replay.position[:1], (len(replay.stamps), 1)))
+        away.without_weight(replay).whole()
+    still = replay.changed(lambda x: replace(x, position=np.repeat(q[:1], len(x.stamps), axis=0)))
     with pytest.raises(RecordingError, match='two stops or more'):
         recording.without_weight(still)
 
 
 def test_says_what_is_wrong_with_a_recording() -> None:
     good = exact_recording()
-    gap = good.measured.copy()
+    gap = good.whole().wrench.copy()
     gap[3, 2] = np.nan
     with pytest.raises(RecordingError, match='missing in between, in 1 of 6 channels'):
-        identified(unknown_arm(), replace(good, measured=gap))
+        identified(unknown_arm(), good.changed(lambda x: replace(x, wrench=gap)))
     whole = identified(unknown_arm(), good)
     with pytest.raises(RecordingError, match='too short for the low-pass'):
         predict(whole, [good.part(slice(0, 50))], FREE, 'short')

@@ -14,7 +14,7 @@ from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
 from load_identification.typing_aliases import FloatArray
@@ -29,9 +29,7 @@ MASS, CENTER = 3.0, np.array([0.3, 0.05, -0.1])
 """Of a load in the last link [kg, m]."""
 
 
-def moved(
-    seed: int, seconds: float, stribeck: float, load: float, mass: float = 0.0
-) -> ArmRecording:
+def moved(seed: int, seconds: float, stribeck: float, load: float, mass: float = 0.0) -> Recording:
     """Return a motion of a seed, with shares of friction at low speed and under load.
 
     A mass [kg] is held by the last link.
@@ -47,7 +45,7 @@ def moved(
     dry = LEVEL * (1.0 + stribeck * np.exp(-((qd / 0.15) ** 2))) + load * np.abs(torque)
     noisy = torque + np.sign(qd) * dry + SLOPE * qd + rng.normal(0.0, 0.02, q.shape)
     times = np.arange(samples) / RATE
-    return ArmRecording(f'seed {seed}', JOINTS, stamps_of(times), q, qd, noisy)
+    return Recording.held(f'seed {seed}', JOINTS, stamps_of(times), q, qd, noisy)
 
 
 def selected(stribeck: float, load: float, cutoffs: tuple[float, ...]) -> Session:
@@ -124,7 +122,7 @@ def test_a_load_that_the_description_lacks_is_asked_for() -> None:
 
 def recording(
     seed: int, seconds: float, delay: float = 0.0, low_pass: float = 0.0, bristles: float = 0.0
-) -> ArmRecording:
+) -> Recording:
     """Return a motion whose efforts come after a delay [s], or through a low-pass [Hz].
 
     With bristles Coulomb friction builds up over a way [rad].
@@ -140,7 +138,7 @@ def recording(
         for k in range(1, len(effort)):
             effort[k] = effort[k - 1] + share * (effort[k] - effort[k - 1])
     effort += rng.normal(0.0, 0.02, q.shape)
-    return ArmRecording(f'seed {seed}', JOINTS, stamps_of(times), q, qd, effort)
+    return Recording.held(f'seed {seed}', JOINTS, stamps_of(times), q, qd, effort)
 
 
 def bent(q: FloatArray, way: float) -> FloatArray:
@@ -152,8 +150,8 @@ def bent(q: FloatArray, way: float) -> FloatArray:
 
 
 def identified(
-    fit: ArmRecording,
-    test: ArmRecording,
+    fit: Recording,
+    test: Recording,
     cutoffs: tuple[float, ...] = (10.0,),
     cutoff: float = 10.0,
 ) -> Session:

@@ -75,7 +75,7 @@ def test_with_nothing_in_its_hand_it_weighs_nothing(kuka: Kuka) -> None:
     arm = read_arm_model(kuka.model)
     with open_recording(kuka.runs[1], Topics(wrench='')) as recording:
         log = read_efforts(recording, arm.joints).whole()
-    joints = EffortBatch(log.joints, log.stamps, log.position, log.velocity, log.measured)
+    joints = EffortBatch(log.names, log.stamps, log.position, log.velocity, log.wrench)
     found = weighed(arm, joints, kuka.urdf.read_text(encoding='utf-8'), arm.links[-1])
     scores = found.parameters / np.sqrt(np.diag(found.covariance)[:10])
     # What cannot be built of the estimate counts; what friction does from run to run is more

@@ -17,8 +17,7 @@ from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage, WristFront
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import PayloadStage, Samples, WristFront
 from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.simulation.monte_carlo import PARAMETERS, Case, Study, identify, study
 from load_identification.simulation.robots import MOUNTS, puma_description

@@ -19,8 +19,7 @@ from load_identification.nodes.store import StoredTool
 from load_identification.pipeline import settings
 from load_identification.pipeline.compensation import NONE, Compensation, LoadTakenOff
 from load_identification.pipeline.driver_payload import DriverPayload
-from load_identification.pipeline.payload_stage import PayloadStage, WristFront
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import PayloadStage, Samples, WristFront
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import FRAME, RATE, URDF, filtered, lively, pieces
 from load_identification.simulation.sensors import (

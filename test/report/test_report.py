@@ -26,8 +26,7 @@ from load_identification.model.robot import Robot
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import PayloadStage, Samples
 from load_identification.report.changes_figure import changes_figure
 from load_identification.report.information_figures import condition_number, directions
 from load_identification.report.payload_figure import budget_figure

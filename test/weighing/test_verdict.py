@@ -13,8 +13,7 @@ from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import joint_axes
 from load_identification.nodes.diagnostics import Report
-from load_identification.pipeline.payload_stage import PayloadStage
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import PayloadStage, Samples
 from load_identification.weighing.conditions import STALE, Conditions, Refusal
 from load_identification.weighing.plausibility import Units
 from load_identification.weighing.verdict import (

@@ -17,8 +17,7 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import FrameMotion
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage, WristFront
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import PayloadStage, Samples, WristFront
 from load_identification.simulation.cells import Conditions, published, record, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.motions import MOTIONS, Motion

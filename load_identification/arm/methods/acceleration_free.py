@@ -173,7 +173,7 @@ def settled_samples(
 def with_velocities(recording: Recording) -> Iterator[SynchronizedBatch]:
     """Yield a recording in pieces with velocities, by differences if none were published."""
     last: list[SynchronizedBatch] = []
-    for batch in regrouped(recording.batches(), CHUNK):
+    for batch in regrouped(recording.read(), CHUNK):
         lacking = np.asarray(np.isnan(batch.wrench).any(axis=0))
         if lacking.any():
             raise RecordingError(

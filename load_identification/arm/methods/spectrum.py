@@ -211,11 +211,10 @@ def spectrum_stages(
     begins = windows[:, 0] - [e.motion.window[0] for e in plan.experiments]
     reach = [begins[0] - 1.0, begins[-1] + plan.experiments[-1].motion.duration + 1.0]
     own = recording.part(slice(*np.searchsorted(recording.seconds, reach))).whole()
-    if not np.isfinite(own.measured).all():
+    if not np.isfinite(own.wrench).all():
         raise RecordingError('efforts are missing in between; the method spectrum needs all')
-    first = spectral_rows(
-        regressor, plan.experiments, begins, own.seconds, own.position, own.measured
-    )
+    seconds = recording.since_beginning(own.stamps)
+    first = spectral_rows(regressor, plan.experiments, begins, seconds, own.position, own.wrench)
     matrix = np.zeros((len(first.matrix), 1, len(kept)))
     matrix[..., inertial] = first.matrix
     first = replace(first, matrix=matrix)
@@ -234,8 +233,7 @@ def planned_windows(plan: ExperimentPlan, recording: Recording) -> FloatArray:
     step = max(1, int(1e9 * FINE / float(np.median(np.diff(recording.stamps)))))
     # Copies, because views would keep all samples in memory.
     kept = [
-        (batch.stamps[::step].copy(), batch.position[::step].copy())
-        for batch in recording.batches()
+        (batch.stamps[::step].copy(), batch.position[::step].copy()) for batch in recording.read()
     ]
     stamps, position = (np.concatenate(each) for each in zip(*kept, strict=True))
     seconds = recording.since_beginning(stamps)

@@ -236,13 +236,12 @@ class _Search:
             return motion
         times = np.arange(0.0, motion.period, 1.0 / RATE)
         for factor in SHARES:
-            candidate = replace(motion, sine=factor * motion.sine, cosine=factor * motion.cosine)
+            candidate = replace(motion, amplitude=factor * motion.amplitude)
             q = candidate.sample(times).position
             if all(np.min(self._clearance.distance(part)) >= self._least for part in (q[::10], q)):
                 return candidate
         return None
 
     def _worth(self, motion: FourierSeries) -> Worth:
-        amplitude = np.hstack([motion.sine, motion.cosine])
-        q, qd, qdd = (wave @ amplitude.T for wave in self._basis)
+        q, qd, qdd = (wave @ motion.amplitude.T for wave in self._basis)
         return Worth(*map(float, judged(self._information(motion.center + q, qd, qdd))))

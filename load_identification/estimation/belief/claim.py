@@ -129,9 +129,7 @@ class Claim:
     @cached_property
     def conflict(self) -> float:
         """Factor on the variance by errors of the cell, see `error_scales.conflict` [-]."""
-        belief = self.belief
-        model, variance = belief.model, belief.model.tied_variance(belief.prior, carried(belief))
-        return conflict(model, belief.triangle, belief.values, variance)
+        return _conflict(self.belief)
 
     @cached_property
     def _split(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -292,7 +290,7 @@ def warnings(
     if beyond > UNEXPLAINED:
         known = words and np.isfinite(beyond)
         words = [DOES_NOT_FIT.format(np.sqrt(beyond))] if known else []
-    factor = np.sqrt(conflict(belief.model, belief.triangle, belief.values, belief.prior))
+    factor = np.sqrt(_conflict(belief))
     words = [*(words if factor <= NONE_NAMED else []), ringing]
     if zero is not None:
         found = belief.knowledge
@@ -302,6 +300,12 @@ def warnings(
     if factor > LOUD:
         words.append(CONTRADICT.format(factor))
     return tuple(filter(None, words))
+
+
+def _conflict(belief: Belief) -> float:
+    """Return the factor of `error_scales.conflict` [-]."""
+    variance = belief.model.tied_variance(belief.prior, carried(belief))
+    return conflict(belief.model, belief.triangle, belief.values, variance)
 
 
 def shown(belief: Belief) -> Mapping[str, CalibrationValue]:

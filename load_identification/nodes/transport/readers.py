@@ -45,7 +45,7 @@ from load_identification.nodes.transport.subscriptions import (
     decoder,
 )
 from load_identification.pipeline.compensation import LoadTakenOff
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import Samples
 from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.signals.joint_track import BEYOND_ALL_SENSE
 from load_identification.signals.sensor_health import ALIVE

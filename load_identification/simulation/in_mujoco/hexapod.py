@@ -9,8 +9,7 @@ import numpy as np
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import OrientationSines
-from load_identification.parallel.mechanism import Mechanism, rotation_exponential
-from load_identification.simulation.sensors import box
+from load_identification.parallel.mechanism import Mechanism
 from load_identification.typing_aliases import FloatArray, IntArray
 
 STEP = 5e-4
@@ -19,19 +18,6 @@ RATE_DIVISOR = 2
 
 STIFFNESS, DAMPING = 1e5, 2e3
 """Stiffness and damping of the leg servos [N/m, N s/m]."""
-
-MASS, DENSITY = 22.26, 7850.0
-"""Mass of the calibrated load of Schulte and Gerland [kg], and its density, assumed to be that of
-a steel plate [kg/m³]."""
-
-
-def draw_load(rng: np.random.Generator) -> InertialParameters:
-    """Draw the load: a plate of the paper's mass that lies somewhere on the platform, in S."""
-    length, width = rng.uniform(0.45, 0.55), rng.uniform(0.32, 0.38)
-    height = MASS / (DENSITY * length * width)
-    x, y = rng.uniform(-0.04, 0.04, 2)
-    turn = rotation_exponential(np.array([[0.0, 0.0, rng.uniform(-np.pi, np.pi)]]))[0]
-    return box(MASS, np.array([length, width, height]), [x, y, 0.5 * height], turn)
 
 
 @dataclass(frozen=True)
@@ -66,18 +52,6 @@ class LegFriction:
     def dry(self, time: float, speed: FloatArray) -> FloatArray:
         """Return the largest dry friction of each leg at a speed, (6,) [N]."""
         return self.coulomb(time) + self.excess * np.exp(-((speed / self.stribeck_speed) ** 2))
-
-
-def draw_friction(rng: np.random.Generator) -> LegFriction:
-    """Draw the friction of six pneumatic legs, different in each leg."""
-    return LegFriction(
-        level=rng.uniform(16.0, 28.0, 6),
-        excess=rng.uniform(16.0, 28.0, 6),
-        viscous=rng.uniform(40.0, 80.0, 6),
-        phase=rng.uniform(0.0, 2.0 * np.pi, 6),
-        stribeck_speed=rng.uniform(0.012, 0.016),
-        swing=rng.uniform(0.10, 0.20),
-    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 
 from load_identification.arm.dynamics.tree import Arm, Placement
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.motion.joint_path import JointPath, Move, Piece
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
@@ -185,7 +185,7 @@ def follow(motion: Piece) -> Run:
     return Run(*map(np.array, zip(*rows, strict=True)))
 
 
-def record(run: Run, seed: int) -> tuple[ArmRecording, ArmRecording]:
+def record(run: Run, seed: int) -> tuple[Recording, Recording]:
     """Read encoders and sensor, in motion and in a static replay that stops at every fifth place.
 
     Each stop averages 50 readings.
@@ -200,7 +200,7 @@ def record(run: Run, seed: int) -> tuple[ArmRecording, ArmRecording]:
     read = noise / np.sqrt(50.0) * rng.standard_normal((len(stops), 6))
     names = unknown_arm().joints
     none = np.full_like(q, np.nan)
-    replay = ArmRecording(
+    replay = Recording.held(
         'replay', names, stamps[stops], q[stops], none[stops], run.rest[stops] + OFFSET + read
     )
-    return ArmRecording('motion', names, stamps, q, none, wrench), replay
+    return Recording.held('motion', names, stamps, q, none, wrench), replay

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,7 +21,7 @@ from load_identification.arm.methods.acceleration_free import (
     low_passed_rows,
     with_velocities,
 )
-from load_identification.arm.recording import ArmRecording, StreamedRecording
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.signals.low_pass import LowPass
@@ -202,7 +201,7 @@ def test_what_a_resting_joint_holds_by_stiction_is_not_fitted() -> None:
     effort = PinocchioArm(TRUTH, GRAVITY).torque(motion) + held
     effort += NOISE * np.random.default_rng(0).standard_normal(effort.shape)
     stamps = np.round(1e9 * times).astype(np.int64)
-    log = ArmRecording('rests', ('joint_1', 'joint_2', 'joint_3'), stamps, q, qd, effort)
+    log = Recording.held('rests', ('joint_1', 'joint_2', 'joint_3'), stamps, q, qd, effort)
     drive = DriveModel('symmetric', 'asymmetric', offset=True)
     found = identify(ArmModel(Arm(TRUTH), drive), [log], FREE)
     links = found.consistent.copy()
@@ -220,12 +219,12 @@ def test_a_longer_recording_takes_little_more_memory() -> None:
     arm = Arm(TRUTH)
     t = np.arange(50_000) / 500.0
     q, qd, _ = motion(3, t)
-    log = ArmRecording('long', arm.joints, stamps_of(t), q, qd, q)
+    log = Recording.held('long', arm.joints, stamps_of(t), q, qd, np.hstack([q, q]))
     model = model_of(arm, 'base')
     base = arm_base_parameters(model)
     tracemalloc.start()
     try:
-        rows = low_passed_rows(model, base, [replace(log, measured=np.hstack([q, q]))])
+        rows = low_passed_rows(model, base, [log])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -243,10 +242,10 @@ def test_a_recording_is_filtered_in_pieces_as_it_is_read() -> None:
             lacking = np.full_like(qd, np.nan)
             yield SynchronizedBatch(arm.joints, '', stamps_of(part / RATE), q, lacking, q)
 
-    def recorded(samples: int, pieces: int) -> StreamedRecording:
+    def recorded(samples: int, pieces: int) -> Recording:
         stamps = stamps_of(np.arange(samples) / RATE)
         again = partial(read, samples, pieces)
-        return StreamedRecording('read', arm.joints, stamps, again, False, {}, frozenset())
+        return Recording('read', arm.joints, stamps, again, False, {}, frozenset())
 
     model = model_of(arm, 'joints')
     base = arm_base_parameters(model)
@@ -268,7 +267,7 @@ def test_of_a_recording_of_hours_no_more_rows_are_kept_than_of_one() -> None:
     arm = Arm(TRUTH)
     t = np.arange(80_000) / 16.0
     q, qd, _ = motion(3, t)
-    log = ArmRecording('hours', arm.joints, stamps_of(t), q, qd, np.hstack([q, q]))
+    log = Recording.held('hours', arm.joints, stamps_of(t), q, qd, np.hstack([q, q]))
     model = model_of(arm, 'base')
     rows = low_passed_rows(model, arm_base_parameters(model), [log])
     assert len(rows.values) == 40_000
@@ -283,7 +282,7 @@ def test_turning_round_often_and_slowly_is_no_rest() -> None:
     qdd -= 0.008 * rate**2 * np.sin(angle)
     effort = PinocchioArm(TRUTH, GRAVITY).torque((q, qd, qdd)) + friction(qd)
     stamps = np.round(1e9 * times).astype(np.int64)
-    log = ArmRecording('slow', ('joint_1', 'joint_2', 'joint_3'), stamps, q, qd, effort)
+    log = Recording.held('slow', ('joint_1', 'joint_2', 'joint_3'), stamps, q, qd, effort)
     drive = DriveModel('symmetric', offset=True)
     found = identify(ArmModel(Arm(TRUTH), drive), [log], FREE)
     # The levels and, over 0.06 rad/s, a little of the slopes.

@@ -20,6 +20,7 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.filtering import filtered
 from load_identification.arm.identification import identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.interface.batches import EffortBatch
@@ -166,7 +167,7 @@ def test_intervals_of_gains_hold_on_a_real_arm(shared_data: Path) -> None:
     logs = []
     for part in ('part_a', 'part_b'):
         with open_recording(shared_data / 'panda' / part, Topics(wrench='')) as recording:
-            log = read_efforts(recording, moving_joints(urdf)).whole()
+            log = read_efforts(recording, moving_joints(urdf))
         logs.append(log.of_joints(log.joints[:7]))
     model = ArmModel(
         Arm(urdf, joints=logs[0].joints), DriveModel('symmetric', 'symmetric', offset=True)
@@ -175,9 +176,10 @@ def test_intervals_of_gains_hold_on_a_real_arm(shared_data: Path) -> None:
     last = model.link_rows(*smooth.motion)[..., model.links.stop - 10 : model.links.stop]
     times = logs[1].seconds
     inside = np.flatnonzero((times >= smooth.seconds[0]) & (times <= smooth.seconds[-1]))
-    carrying = logs[1].part(slice(inside[0], inside[-1] + 1))
-    added = [np.interp(times[inside], smooth.seconds, own) for own in (last @ KNOWN.to_vector()).T]
-    carrying = replace(carrying, measured=carrying.measured + np.column_stack(added), began=None)
+    own = logs[1].part(slice(inside[0], inside[-1] + 1)).whole()
+    added = [np.interp(times[inside], smooth.seconds, one) for one in (last @ KNOWN.to_vector()).T]
+    effort = own.wrench + np.column_stack(added)
+    carrying = Recording.held('loaded', own.names, own.stamps, own.position, own.velocity, effort)
     session = identify_and_test(
         model,
         [logs[0].scaled(1.0 / GAINS)],

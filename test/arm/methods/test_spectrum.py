@@ -26,7 +26,7 @@ from load_identification.arm.planning.experiments import (
     exciting_motions,
 )
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording as ArmRecording
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
 from load_identification.motion.sines import Oscillation
@@ -217,7 +217,7 @@ def test_what_the_efforts_do_not_tell_of_a_drive_is_said(arm: Case) -> None:
     effort = run.frictionless + friction(run.motion.velocity)
     stamps = np.round(1e9 * run.times).astype(np.int64)
     velocity = run.motion.velocity
-    log = ArmRecording('planned', plan.joints, stamps, run.position, velocity, effort)
+    log = ArmRecording.held('planned', plan.joints, stamps, run.position, velocity, effort)
     motion = filtered([log], 20.0)
     # Of the third joint no effort while it moves forward.
     motion.measured[motion.motion[1][:, 2] > -0.01, 2] = np.nan
@@ -241,7 +241,7 @@ def test_the_noise_of_one_joint_is_that_of_its_efforts() -> None:
     stamps = np.round(1e9 * run.times).astype(np.int64)
     velocity = run.motion.velocity
     effort = run.frictionless + NOISE * np.random.default_rng(4).normal(size=velocity.shape)
-    log = ArmRecording('planned', plan.joints, stamps, run.position, velocity, effort)
+    log = ArmRecording.held('planned', plan.joints, stamps, run.position, velocity, effort)
     settings = Settings('spectrum', plan=plan, transition_velocities=())
     model = ArmModel(arm.arm, DriveModel('symmetric', offset=True))
     # A second noise, that of the readings, made the arm model unwritable.

@@ -142,9 +142,9 @@ def test_condition_number_is_that_of_what_friction_leaves(
 def test_the_same_seed_gives_the_same_motion_and_another_another(arm: Case) -> None:
     short = replace(SETTINGS, iterations=2)
     first, second = optimise(arm, short), optimise(arm, short)
-    np.testing.assert_array_equal(first.motion.sine, second.motion.sine)
+    np.testing.assert_array_equal(first.motion.amplitude, second.motion.amplitude)
     other = optimise(arm, replace(short, seed=2))
-    assert not np.allclose(first.motion.sine, other.motion.sine)
+    assert not np.allclose(first.motion.amplitude, other.motion.amplitude)
 
 
 def test_the_periods_make_up_the_duration_asked_for(found: OptimisedMotion) -> None:
