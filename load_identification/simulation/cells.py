@@ -168,8 +168,8 @@ def published(
             e = sway(qdd, conditions.compliance, DAMPING, float(times[1] - times[0]))
             q, qd, qdd = q + e[0], qd + e[1], qdd + e[2]
         if conditions.eccentricity:
-            phase = np.random.default_rng([seed, 3]).uniform(0.0, 2.0 * np.pi, q.shape[1])
-            q = q + conditions.eccentricity * np.sin(q + phase)
+            begin = np.random.default_rng([seed, 3]).uniform(0.0, 2.0 * np.pi, (1, q.shape[1]))
+            q = q + conditions.eccentricity * np.sin(q + begin)
         true = Robot(path.mount.urdf, path.mount.sensor_frame, cell.gravity.tolist())
         frame = true.motion(q + cell.zeros, qd, qdd)
     if cell.origin.any():
