@@ -17,7 +17,7 @@ from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.model.robot import Robot
 from load_identification.pipeline.driver_payload import DriverPayload
-from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.payload_stage import Samples
 from load_identification.simulation.robots import SCARA
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import NotAtRestError, averaged, require_quiet
