@@ -105,7 +105,7 @@ def test_stamps_that_jump_back_at_rest_are_found(loaded: Run) -> None:
     estimator, rested = make_estimator(), []
     for batch in samples(loaded, PAYLOAD):
         estimator.update(batch)
-        if estimator.usable.missing_for(estimator.newest) > 1.0:
+        if estimator.usable.missing_for(estimator.newest) > UNMEASURED:
             rested.append(batch)
         if len(rested) > 10:
             break
