@@ -187,14 +187,14 @@ class Belief:
 
         What was measured while the delay was another one stays true. `moving`: time in motion [s].
         """
-        model, places = self.model, self.model.places(self.model.errors)
+        model = self.model
         scales = learned_scales(model, self.triangle, self.values, self.scales)
         kept = max(float(np.exp(-moving / model.relaxation)), LEAST_KEPT)
         keep, variance = model.relaxed(kept, RELAX_EVERY, self.scales, scales)
-        triangles, walks = self.triangles, model.systematic.walks
-        for update, mine in (relax, ~walks), (walk, walks):
-            how = places[mine], keep[mine], variance[mine]
-            triangles = tuple(update(t, *how) for t in triangles) if mine.any() else triangles
+        along, alone = model.updates(keep, variance)
+        triangles = tuple(relax(t, *along) for t in self.triangles)
+        if alone[0].size:
+            triangles = tuple(walk(t, *alone) for t in triangles)
         return replace(
             self,
             triangles=triangles,

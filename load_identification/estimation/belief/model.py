@@ -211,6 +211,21 @@ class Model:
         grown = np.where(new > SCALE_STEP**2 * old, new - old, 0.0)
         return keep, errors.std**2 * (new * (1.0 - keep**2) + grown)
 
+    def updates(
+        self, keep: FloatArray, variance: FloatArray
+    ) -> tuple[tuple[IntArray, FloatArray, FloatArray], ...]:
+        """Return the arguments of `relax` and of `walk` for a time update as of `relaxed`.
+
+        The load alone moves along with what relaxes. The pose field does not: it has a prior of
+        its own, beyond which it would be carried by a well-known error that it is tied to.
+        """
+        walks, field = self.systematic.walks, len(self.pose.field_std)
+        places = self.places(self.tied)
+        still = np.append(np.where(walks, 1.0, keep), np.ones(field))
+        added = np.append(np.where(walks, 0.0, variance), np.zeros(field))
+        alone = places[: len(keep)][walks], keep[walks], variance[walks]
+        return (places, still, added), alone
+
     def of_pose(self, harmonics: FloatArray, position: FloatArray) -> FloatArray:
         """Return the rows (6, size + 1) of the pose-dependent errors, see `PoseErrors.columns`."""
         rows = np.zeros((6, self.size + 1))
