@@ -10,7 +10,7 @@ import numpy as np
 
 from load_identification.estimation import drift, sensor_offset
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.claim import Claim, explained, warnings
+from load_identification.estimation.belief.claim import OUT_OF_STEP, Claim, explained, warnings
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import robust_block
@@ -306,7 +306,8 @@ class PayloadEstimator:
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
         excitation = self._excitation.excitation(belief.knowledge.body, tool.parameters)
-        return Claim(belief, tool, excitation, self.settings, self.misfit.doubt)
+        doubt = OUT_OF_STEP if self.delay.beyond else self.misfit.doubt
+        return Claim(belief, tool, excitation, self.settings, doubt)
 
     def _withheld(self) -> tuple[Withheld | None, str]:
         """Return why nothing is claimed, and the reason in words; None if something is."""

@@ -70,6 +70,9 @@ NONE_NAMED = 5.0
 """Factor on the std of all errors of the cell from which no single one is named [-]: so large,
 they are what something else looks like."""
 
+OUT_OF_STEP = 'inertia: not while wrench and motion are so far apart in time'
+"""Why no inertia is claimed while the delay is known to be beyond all that is quantified."""
+
 HIDDEN = (*OF_AN_ARM, 'joint_friction.')
 """Beginnings of the names of errors that are not shown; of friction, only the size is shown."""
 
