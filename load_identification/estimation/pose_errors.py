@@ -23,6 +23,9 @@ PATH_SHARE = 0.9
 PATH_ANGLE = float(np.deg2rad(30.0))
 """Angle travelled over which path-dependent errors relax [rad]."""
 
+MOST_TURNED = 0.002
+"""Most that a joint's angle errs from pose to pose, whatever its zero [rad]."""
+
 NEGLIGIBLE = 1e-9
 """Rms of a field that is switched off while the other one is on [N, N m]."""
 
@@ -65,11 +68,12 @@ class PoseErrors:
     last part of the field: k and s, (4,).
 
     `rms` (2,) is that of the field of force and torque [N, N m]; 0 switches one off. `angle` is
-    the std by which the direction of the load's weight varies with the pose [rad].
+    the std by which the direction of the load's weight varies with the pose, at most
+    `MOST_TURNED` [rad].
     """
 
     def __init__(self, rms: FloatArray, angle: float = 0.0) -> None:
-        self.angle = angle
+        self.angle = min(angle, MOST_TURNED)
         self.used = bool(np.any(rms > 0.0))
         each = np.repeat(np.maximum(rms, NEGLIGIBLE), 3)
         field = np.repeat(each / np.sqrt(HARMONICS), HARMONICS)

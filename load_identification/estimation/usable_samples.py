@@ -7,7 +7,7 @@ import numpy as np
 from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import FilteredBatch
 
-UNMEASURED = 2.0
+UNMEASURED = 5.0
 """Samples came, and no channel of any told anything for so long: nothing is claimed [s]."""
 
 CONFIRMING = 3

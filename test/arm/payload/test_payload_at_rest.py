@@ -28,7 +28,7 @@ from load_identification.simulation.weighing_arm import (
     run,
 )
 
-MOVED, STOOD = 8.0, 5.0
+MOVED, STOOD = 8.0, 8.0
 """Duration of each motion, and of the rest between [s]."""
 
 
