@@ -112,7 +112,7 @@ def assert_same(one: Pipeline, three: Pipeline) -> None:
     difference = np.subtract(three.covariances[-1].data, one.covariances[-1].data)
     assert np.abs(difference.reshape(16, 16) / np.outer(std, std)).max() < 1e-6
     # For how long nothing has come is no part of the estimate.
-    silence = re.compile('^nothing on [^;]*; ')
+    silence = re.compile('^nothing on [^;]*; last known ')
     assert silence.sub('', three.words) == silence.sub('', one.words)
     np.testing.assert_allclose(
         three.numbers(OFFSET_KEYS), one.numbers(OFFSET_KEYS), rtol=1e-6, atol=1e-9
