@@ -293,16 +293,16 @@ class PayloadEstimator:
         if withheld is None:
             slowly = self.changes.slowly.words(self._ended)
             claim, why = self._claim(belief, tool), slowly or self.misfit.puzzle
-            said = self._warnings(belief, self.misfit.ringing)
+            said = self._warnings(claim, self.misfit.ringing)
             return claim.estimate(stamp, self.frame, why, said, not slowly)
         # The cause suspected may be an error larger than expected; the warnings have its value.
-        said = self._warnings(belief, '') if withheld is Withheld.SUSPECTED else ()
+        suspected = withheld is Withheld.SUSPECTED
+        said = self._warnings(self._claim(belief, tool), '') if suspected else ()
         known = belief.knowledge, tool.parameters, belief.noise.overall
         return nothing_claimed(*known, why, stamp, self.frame, withheld, said)
 
-    def _warnings(self, belief: Belief, ringing: str) -> tuple[str, ...]:
-        known = belief, self.settings, self._zero, self.newest, ringing
-        return warnings(*known, bool(self.delay_words))
+    def _warnings(self, claim: Claim, ringing: str) -> tuple[str, ...]:
+        return warnings(claim, self._zero, self.newest, ringing, bool(self.delay_words))
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
         excitation = self._excitation.excitation(belief.knowledge.body, tool.parameters)

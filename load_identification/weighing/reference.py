@@ -118,8 +118,7 @@ class Reference(Known):
     def _changes(self, elapsed: float, angle: float) -> tuple[FloatArray, FloatArray]:
         """Return the factor kept of each unknown (size,), and variance added (k, size)."""
         belief, model = self.belief, self.belief.model
-        now = belief.scales, belief.weight, belief.body
-        moved, added = model.moved(elapsed, angle, *now)
+        moved, added = belief.moved(elapsed, angle)
         keep, variances = np.ones(model.size), np.zeros((len(added), model.size))
         keep[: len(moved)], variances[:, : len(moved)] = moved, added
         # Fast motion makes errors of the path look like noise, and smaller than they are.

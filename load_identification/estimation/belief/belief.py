@@ -163,10 +163,13 @@ class Belief:
         share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
         return replace(block, weight=share * block.weight)
 
+    def moved(self, elapsed: float, angle: float) -> tuple[FloatArray, FloatArray]:
+        """Return `Model.moved` of this belief."""
+        return self.model.moved(elapsed, angle, self.scales, self.weight, self.body)
+
     def after(self, block: Block) -> Belief:
         """Apply the time update to a block's time; at rest only clocks go on, no other error."""
-        now = self.scales, self.weight, self.body
-        keep, variances = self.model.moved(block.elapsed, block.angle, *now)
+        keep, variances = self.moved(block.elapsed, block.angle)
         bank = zip(self.triangles, variances, strict=True)
         later = replace(
             self,
@@ -220,8 +223,7 @@ class Belief:
         rows, shift = rows[:, :-1], rows[:, -1] - block.wrench
         moved = np.zeros((6, 6))
         if elapsed:
-            now = self.scales, self.weight, self.body
-            keep, variances = self.model.moved(elapsed, angle, *now)
+            keep, variances = self.moved(elapsed, angle)
             moved = rows[:, : len(keep)] * variances[place] @ rows[:, : len(keep)].T
             rows[:, : len(keep)] *= keep
         expected = rows @ self.values_of(place) - shift

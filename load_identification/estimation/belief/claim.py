@@ -132,7 +132,9 @@ class Claim:
     @cached_property
     def conflict(self) -> float:
         """Factor on the variance by errors of the cell, see `error_scales.conflict` [-]."""
-        return _conflict(self.belief)
+        belief = self.belief
+        variance = belief.model.tied_variance(belief.prior, carried(belief))
+        return conflict(belief.model, belief.triangle, belief.values, variance)
 
     @cached_property
     def _split(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -265,19 +267,13 @@ def explained(
 
 
 def warnings(
-    belief: Belief,
-    settings: EstimatorSettings,
-    zero: drift.Zero | None,
-    stamp: int,
-    ringing: str,
-    late: bool,
+    claim: Claim, zero: drift.Zero | None, stamp: int, ringing: str, late: bool
 ) -> tuple[str, ...]:
     """Report what exceeds expectation: cell errors, one by one or together, ringing, offset drift.
 
     Parameters
     ----------
-    belief : Belief
-    settings : EstimatorSettings
+    claim : Claim
     zero : drift.Zero or None
         The offset when it was first determined.
     stamp : int
@@ -287,13 +283,14 @@ def warnings(
     late : bool
         Whether a delay of the wrench is reported already, see `time_delay`.
     """
+    belief, settings = claim.belief, claim.settings
     errors = [e for e in _errors_of_the_cell(belief) if not (late and e[0] == 'delay')]
     words = remedies(errors, np.array(settings.gravity), settings.wrench_delay)
     beyond = belief.noise.beyond_samples
     if beyond > UNEXPLAINED:
         known = words and np.isfinite(beyond)
         words = [DOES_NOT_FIT.format(np.sqrt(beyond))] if known else []
-    factor = np.sqrt(_conflict(belief))
+    factor = np.sqrt(claim.conflict)
     words = [*(words if factor <= NONE_NAMED else []), ringing]
     if zero is not None:
         found = belief.knowledge
@@ -303,12 +300,6 @@ def warnings(
     if factor > LOUD:
         words.append(CONTRADICT.format(factor))
     return tuple(filter(None, words))
-
-
-def _conflict(belief: Belief) -> float:
-    """Return the factor of `error_scales.conflict` [-]."""
-    variance = belief.model.tied_variance(belief.prior, carried(belief))
-    return conflict(belief.model, belief.triangle, belief.values, variance)
 
 
 def shown(belief: Belief) -> Mapping[str, CalibrationValue]:

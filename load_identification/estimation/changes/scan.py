@@ -88,8 +88,7 @@ class _Scan:
         rows = one.model.weighted(rows, one.derated(block), noise)
         pair = [self.same, self.other]
         if self.blocks:
-            now = one.scales, one.weight, one.body
-            keep, variances = one.model.moved(block.elapsed, block.angle, *now)
+            keep, variances = one.moved(block.elapsed, block.angle)
             pair = [time_update(each, keep, variances[0]) for each in pair]
         # After a time update they are copies.
         pair = [combine(each, rows, overwrite=bool(self.blocks)) for each in pair]
