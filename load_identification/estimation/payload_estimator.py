@@ -17,6 +17,7 @@ from load_identification.estimation.belief.prediction import robust_block
 from load_identification.estimation.belief.tool import NO_TOOL, Shared, Tool
 from load_identification.estimation.changes.detection import ChangeDetection
 from load_identification.estimation.changes.state import State
+from load_identification.estimation.derivatives import Beside
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.excitation import ExcitationMonitor
 from load_identification.estimation.measurement import (
@@ -118,7 +119,7 @@ class PayloadEstimator:
         s = self.settings
         self._known = None
         self._gathered: list[FilteredBatch] = []
-        self._passed: tuple[FilteredBatch, ...] = ()
+        self._passed: tuple[Beside, ...] = ()
         self._ended, self._moved = stamp, -drift.TAKEN_BACK_NS
         self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
@@ -191,12 +192,14 @@ class PayloadEstimator:
         self._start_if_new(batch)
         self.frame, self.newest = batch.frame, int(batch.stamps[-1])
         blocks = (batch.stamps - self._start) // BLOCK_NS
-        for block in np.unique(blocks).tolist():
-            part = batch if (mine := blocks == block).all() else batch.select(mine)
-            if block != self._block:
-                self._end_block((part.select(slice(1)),))
+        first = 0
+        for last in (*(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)):
+            part = batch if last - first == len(blocks) else batch.select(slice(first, last))
+            if (block := int(blocks[first])) != self._block:
+                self._end_block(((int(part.stamps[0]), part.regressor[0]),))
                 self._block = block
             self._gathered.append(part)
+            first = last
         self.usable.update(batch)
 
     def finish(self) -> None:
@@ -219,12 +222,13 @@ class PayloadEstimator:
             # Only now is it known how long ago a stored offset was measured.
             self._begin(first, NoiseLevels.of_expected(self.settings.noise))
 
-    def _end_block(self, after: tuple[FilteredBatch, ...] = ()) -> None:
+    def _end_block(self, after: tuple[Beside, ...] = ()) -> None:
         """Predict, test, weight, combine and learn from one block; `after`: the next sample."""
         if not self._gathered:
             return
         known, model = self._belief.values, self._belief.model
         body, friction, measured = known[model.body], known[model.friction], joined(self._gathered)
+        regressor = measured.regressor
         samples, taken = without_friction(measured, friction)
         self._gathered, self._known = [], None
         before, self._ended = self._ended, int(samples.stamps[-1])
@@ -235,7 +239,7 @@ class PayloadEstimator:
         noise = belief.noise.sample(block.rest)
         if self.changes.state is State.TRACKING and np.isfinite(noise).any():
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
-        self._newest_block, self._passed = block, (measured.select(slice(-1, None)),)
+        self._newest_block, self._passed = block, ((self._ended, regressor[-1]),)
         number = self.events.newest.number
         self._belief = self.changes.update(belief, block)
         self._excitation.update(samples)
