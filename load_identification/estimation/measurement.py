@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -247,7 +246,7 @@ def _direction(batch: FilteredBatch) -> FloatArray:
 
 def angle_between(before: FloatArray | None, now: FloatArray) -> float:
     """Return the angle between two directions (3,) [rad]; 0 if there was none before."""
-    return 0.0 if before is None else math.acos(min(max(float(before @ now), -1.0), 1.0))
+    return 0.0 if before is None else float(np.arccos(min(max(float(before @ now), -1.0), 1.0)))
 
 
 def travelled(block: Block, before: Block | None) -> Block:

@@ -188,6 +188,11 @@ def values(triangle: FloatArray) -> FloatArray:
     return np.asarray(scipy.linalg.lapack.dtrtrs(triangle[:, :-1], triangle[:-1, -1])[0])
 
 
+def inverted(triangle: FloatArray) -> FloatArray:
+    """Return R^-1 (n, n): the products of its rows are the covariance of the unknowns."""
+    return np.asarray(scipy.linalg.lapack.dtrtri(triangle[:-1, :-1])[0])
+
+
 def root_covariance(triangle: FloatArray, rows: FloatArray) -> FloatArray:
     """Return X (n, m) such that X^T X is the covariance of rows x, for rows (m, n)."""
     return np.asarray(scipy.linalg.lapack.dtrtrs(triangle[:, :-1], rows.T, trans=1)[0])

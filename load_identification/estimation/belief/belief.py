@@ -25,6 +25,7 @@ from load_identification.numerics.triangle import (
     combine_all,
     forget,
     forget_along,
+    inverted,
     log_likelihoods,
     prior_triangle,
     relax,
@@ -169,10 +170,9 @@ class Belief:
 
     def after(self, block: Block) -> Belief:
         """Apply the time update to a block's time; at rest only clocks go on, no other error."""
-        keep, variances = self.moved(block.elapsed, block.angle)
         later = replace(
             self,
-            triangles=tuple(time_updates(self.triangles, keep, variances)),
+            triangles=tuple(time_updates(self.triangles, *self.moved(block.elapsed, block.angle))),
             scores=drift.discounted(self.scores, block.elapsed / self.model.relaxation),
             age=self.age + block.elapsed,
             unrelaxed=self.unrelaxed + (0.0 if block.rest else block.elapsed),
@@ -190,7 +190,7 @@ class Belief:
         What was measured while the delay was another one stays true. `moving`: time in motion [s].
         """
         model = self.model
-        scales = learned_scales(model, self.triangle, self.values, self.scales)
+        scales = learned_scales(model, inverted(self.triangle), self.values, self.scales)
         kept = max(float(np.exp(-moving / model.relaxation)), LEAST_KEPT)
         keep, variance = model.relaxed(kept, RELAX_EVERY, self.scales, scales)
         along, alone = model.updates(keep, variance)
@@ -319,10 +319,9 @@ class Belief:
 
     def widened(self, variance: FloatArray) -> Belief:
         """Return the belief with its covariance inflated by variances (size,) of the unknowns."""
-        some, triangles = np.flatnonzero(variance), self.triangles
-        if some.size:
-            keep = np.ones(len(some))
-            triangles = tuple(walk(t, some, keep, variance[some]) for t in triangles)
+        some = np.flatnonzero(variance)
+        how = some, np.ones(len(some)), variance[some]
+        triangles = tuple(walk(triangle, *how) for triangle in self.triangles)
         if self.settled:
             return replace(self, triangles=triangles)
         start = Start(triangles, self.scores, self.blur, carried(self))
