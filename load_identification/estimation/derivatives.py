@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
-from load_identification.interface.batches import FilteredBatch
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
+
+Beside: TypeAlias = tuple[int, FloatArray]
+"""Stamp of a sample beside a block [ns], and its regressor A, (6, 10)."""
 
 BESIDE_NS = 150_000_000
 """Largest distance of a sample from a block that shows how the motion goes on [ns]."""
@@ -18,7 +21,7 @@ filter. The difference of two rates over less would be noise."""
 
 
 def derivatives(
-    batch: FilteredBatch, matrix: FloatArray, beside: Sequence[FilteredBatch]
+    stamps: IntArray, matrix: FloatArray, beside: Sequence[Beside]
 ) -> tuple[FloatArray, FloatArray]:
     """Return the mean first and second time derivatives (6, 10) of matrices (n, 6, 10).
 
@@ -28,21 +31,22 @@ def derivatives(
 
     Parameters
     ----------
-    batch : FilteredBatch
-        The samples of a block, n > 0.
+    stamps : (n,) int array
+        Those of the samples of a block, n > 0 [ns].
     matrix : (n, 6, 10) array
         -A of each.
-    beside : sequence of FilteredBatch
+    beside : sequence of Beside
         The samples just before and after, one each, as far as there are any.
     """
-    first, last = batch.stamps[[0, -1]].tolist()
-    before = [other for other in beside if 0 < first - other.stamps[0] < BESIDE_NS]
-    after = [other for other in beside if 0 < other.stamps[0] - last < BESIDE_NS]
-    run, zero = [*before, batch, *after], np.zeros(matrix.shape[1:])
-    times = 1e-9 * (np.concatenate([each.stamps for each in run]) - first)
-    every = np.concatenate([matrix if each is batch else -each.regressor for each in run])
+    first, last = int(stamps[0]), int(stamps[-1])
+    before = [other for other in beside if 0 < first - other[0] < BESIDE_NS]
+    after = [other for other in beside if 0 < other[0] - last < BESIDE_NS]
+    one, two = ([stamp for stamp, _ in side] for side in (before, after))
+    times = 1e-9 * (np.array([*one, *stamps.tolist(), *two]) - first)
     if not times[-1] > times[0]:
-        return zero, zero
+        return np.zeros_like(matrix[0]), np.zeros_like(matrix[0])
+    rows, others = ([-regressor[None] for _, regressor in side] for side in (before, after))
+    every = np.concatenate([*rows, matrix, *others])
     middle, value = (0.5 * (x[[0, -2]] + x[[1, -1]]) for x in (times, every))
     begin = (middle[0], value[0]) if before else (times[0], every[0])
     end = (middle[1], value[1]) if after else (times[-1], every[-1])
@@ -52,6 +56,6 @@ def derivatives(
     steps = times[[early, -1]] - times[[0, late]]
     span = 0.5 * (times[late] + times[-1] - times[early] - times[0])
     if not (steps.min() >= RATE and span >= RATE):
-        return slope, zero
+        return slope, np.zeros_like(slope)
     rate = (every[[early, -1]] - every[[0, late]]) / steps[:, None, None]
     return slope, (rate[1] - rate[0]) / span

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from load_identification.estimation.derivatives import derivatives
+from load_identification.estimation.derivatives import Beside, derivatives
 from load_identification.estimation.pose_errors import harmonics
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import SKEW, wrench_regressor
@@ -135,7 +135,12 @@ def without_friction(
     if not np.any(friction):
         return batch, np.zeros(6)
     each = batch.sensitivity @ friction
-    return replace(batch, wrench=batch.wrench - each), each.mean(axis=0)
+    return batch.with_wrench(batch.wrench - each), mean_of(each)
+
+
+def mean_of(values: FloatArray) -> FloatArray:
+    """Return the mean over the samples (n, ...), as `np.mean` does in twice the time."""
+    return np.asarray(np.add.reduce(values, axis=0) / len(values))
 
 
 def finite_motion(batch: FilteredBatch) -> BoolArray:
@@ -149,7 +154,7 @@ def make_block(
     before: int,
     robust: FloatArray | None = None,
     taken: FloatArray | float = 0.0,
-    beside: Sequence[FilteredBatch] = (),
+    beside: Sequence[Beside] = (),
 ) -> Block:
     """Average the samples of one block.
 
@@ -164,7 +169,7 @@ def make_block(
         Weights of the samples, see `prediction.robust_weights`.
     taken : (6,) array, optional
         Mean subtracted from the batch, see `without_friction`; it is added to the block.
-    beside : sequence of FilteredBatch
+    beside : sequence of Beside
         The samples just before and after, one each, as far as there are any: for the derivatives.
     """
     matrix = -batch.regressor
@@ -180,7 +185,7 @@ def make_block(
         mean[~live] = matrix[:, ~live].mean(axis=0)
     value = (weight * wrench).sum(axis=0) / safe
     # Samples without whitening come from a sensor.
-    root, errors = None, batch.sensitivity.mean(axis=0)
+    root, errors = None, mean_of(batch.sensitivity)
     if batch.whitening.size:
         mean, value, errors, root = _whitened(batch, matrix, wrench, weight, mean, value)
     both = np.concatenate([matrix - mean, (wrench - value)[:, :, None]], axis=2)
@@ -190,9 +195,9 @@ def make_block(
     count[live] = total[live] ** 2 / squares[live]
     elapsed = 1e-9 * (int(batch.stamps[-1]) - before)
     still = bool(batch.rest.all())
-    twist = np.nan_to_num(np.hstack([batch.linear_velocity, batch.angular_velocity])).mean(axis=0)
+    twist = mean_of(np.nan_to_num(np.hstack([batch.linear_velocity, batch.angular_velocity])))
     direction = _direction(batch)
-    slope, bend = derivatives(batch, matrix, beside)
+    slope, bend = derivatives(batch.stamps, matrix, beside)
     return Block(
         stamp=int(batch.stamps[-1]),
         elapsed=elapsed,
@@ -210,20 +215,20 @@ def make_block(
         samples=np.maximum(used.sum(axis=0) - 1.0, 0.0).reshape(2, 3).sum(axis=1),
         direction=direction,
         harmonics=harmonics(direction),
-        gravity_by_tilt=batch.gravity_by_tilt.mean(axis=0),
+        gravity_by_tilt=mean_of(batch.gravity_by_tilt),
         by_joint=_by_joint(batch),
         sensitivity=errors,
-        by_gain=batch.by_gain.mean(axis=0),
-        blur=(batch.acceleration_noise.mean(axis=0).T @ BY_ACCELERATION).reshape(-1, 6, 10),
+        by_gain=mean_of(batch.by_gain),
+        blur=(mean_of(batch.acceleration_noise).T @ BY_ACCELERATION).reshape(-1, 6, 10),
         root=root,
     )
 
 
 def _by_joint(batch: FilteredBatch) -> FloatArray:
     """Return the derivatives of -A by the joint positions at the mean motion, (J, 6, 10)."""
-    change = batch.motion_by_joint.mean(axis=0).T
+    change = mean_of(batch.motion_by_joint).T
     linear, angular, turning = change[:, :3], change[:, 3:6], change[:, 6:]
-    velocity = batch.angular_velocity.mean(axis=0)
+    velocity = mean_of(batch.angular_velocity)
     # A is linear in the accelerations, and quadratic in the angular velocity.
     there = wrench_regressor(linear, velocity + angular, turning)
     back = wrench_regressor(-linear, velocity - angular, -turning)
@@ -232,16 +237,16 @@ def _by_joint(batch: FilteredBatch) -> FloatArray:
 
 def _direction(batch: FilteredBatch) -> FloatArray:
     """Return the direction of gravity; of the mean acceleration where gravity is unknown."""
-    gravity = batch.gravity.mean(axis=0)
+    gravity = mean_of(batch.gravity)
     if not np.isfinite(gravity).all():
-        gravity = -batch.linear_acceleration.mean(axis=0)
+        gravity = -mean_of(batch.linear_acceleration)
     length = float(np.linalg.norm(gravity))
     return np.asarray(gravity / length) if length > 0.0 else np.array([0.0, 0.0, -1.0])
 
 
 def angle_between(before: FloatArray | None, now: FloatArray) -> float:
     """Return the angle between two directions (3,) [rad]; 0 if there was none before."""
-    return 0.0 if before is None else float(np.arccos(np.clip(before @ now, -1.0, 1.0)))
+    return 0.0 if before is None else float(np.arccos(min(max(float(before @ now), -1.0), 1.0)))
 
 
 def travelled(block: Block, before: Block | None) -> Block:
@@ -307,10 +312,8 @@ def _root(whole: FloatArray) -> FloatArray:
 def merged(first: Block, second: Block) -> Block:
     """Merge two consecutive blocks into one, where they need not be distinguished any more."""
     weight = first.weight + second.weight
-    a, b = (
-        np.divide(part, weight, out=np.full(6, 0.5), where=weight > 0.0)[:, None]
-        for part in (first.weight, second.weight)
-    )
+    a = np.divide(first.weight, weight, out=np.full(6, 0.5), where=weight > 0.0)[:, None]
+    b = 1.0 - a
     # What no single channel determines: by the samples of all of them.
     whole = float(weight.sum())
     p = float(first.weight.sum()) / whole if whole > 0.0 else 0.5

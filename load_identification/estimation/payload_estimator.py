@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -118,7 +119,7 @@ class PayloadEstimator:
         s = self.settings
         self._known = None
         self._gathered: list[FilteredBatch] = []
-        self._passed: tuple[FilteredBatch, ...] = ()
+        self._passed: tuple[tuple[int, FloatArray], ...] = ()
         self._ended, self._moved = stamp, -drift.TAKEN_BACK_NS
         self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
@@ -191,10 +192,10 @@ class PayloadEstimator:
         self._start_if_new(batch)
         self.frame, self.newest = batch.frame, int(batch.stamps[-1])
         blocks = (batch.stamps - self._start) // BLOCK_NS
-        for block in np.unique(blocks).tolist():
-            part = batch if (mine := blocks == block).all() else batch.select(mine)
-            if block != self._block:
-                self._end_block((part.select(slice(1)),))
+        for first, last in pairwise([0, *(np.flatnonzero(np.diff(blocks)) + 1), len(blocks)]):
+            part = batch if last - first == len(blocks) else batch.select(slice(first, last))
+            if (block := int(blocks[first])) != self._block:
+                self._end_block(((int(part.stamps[0]), part.regressor[0]),))
                 self._block = block
             self._gathered.append(part)
         self.usable.update(batch)
@@ -219,23 +220,22 @@ class PayloadEstimator:
             # Only now is it known how long ago a stored offset was measured.
             self._begin(first, NoiseLevels.of_expected(self.settings.noise))
 
-    def _end_block(self, after: tuple[FilteredBatch, ...] = ()) -> None:
+    def _end_block(self, after: tuple[tuple[int, FloatArray], ...] = ()) -> None:
         """Predict, test, weight, combine and learn from one block; `after`: the next sample."""
         if not self._gathered:
             return
         known, model = self._belief.values, self._belief.model
         body, friction, measured = known[model.body], known[model.friction], joined(self._gathered)
-        samples, taken = without_friction(measured, friction)
+        last, (samples, taken) = measured.regressor[-1], without_friction(measured, friction)
         self._gathered, self._known = [], None
-        before, self._ended = self._ended, int(samples.stamps[-1])
-        beside = *self._passed, *after
+        beside, before, self._ended = (*self._passed, *after), self._ended, int(samples.stamps[-1])
         block = travelled(make_block(samples, before, None, taken, beside), self._newest_block)
         belief = self._belief.after(block)
         self.usable.end_block(block)
         noise = belief.noise.sample(block.rest)
         if self.changes.state is State.TRACKING and np.isfinite(noise).any():
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
-        self._newest_block, self._passed = block, (measured.select(slice(-1, None)),)
+        self._newest_block, self._passed = block, ((self._ended, last),)
         number = self.events.newest.number
         self._belief = self.changes.update(belief, block)
         self._excitation.update(samples)

@@ -14,6 +14,9 @@ HARMONICS = 12
 """Number of real harmonics of degree 2 and 3. Degree 0 is the offset, degree 1 the gains and
 cross-talk."""
 
+OF_CHANNELS = np.arange(6)[:, None], np.arange(6 * HARMONICS).reshape(6, HARMONICS)
+"""Row and columns of the harmonics of each channel, as indices."""
+
 REACH = 0.5
 """Displacement over which the pull of a cable changes by the field's rms [m]."""
 
@@ -110,8 +113,9 @@ class PoseErrors:
 
     def _turned(self, load: FloatArray, other: FloatArray) -> FloatArray:
         """Return the covariance of force and torque of two loads by these angles, (2,)."""
-        size = np.array([load[0] * other[0], load[1:4] @ other[1:4]])
-        return np.asarray(np.maximum(size, 0.0) * (self.angle * STANDARD_GRAVITY) ** 2)
+        weight, moment = float(load[0] * other[0]), float(load[1:4] @ other[1:4])
+        unit = (self.angle * STANDARD_GRAVITY) ** 2
+        return np.array([max(weight, 0.0) * unit, max(moment, 0.0) * unit])
 
     @property
     def like_a_load(self) -> FloatArray:
@@ -137,12 +141,11 @@ class PoseErrors:
         """
         if not self.used:
             return np.zeros((6, 0))
-        rows = np.zeros((6, 6, HARMONICS))
-        rows[np.arange(6), np.arange(6)] = values
-        spring = np.zeros((6, 4))
-        spring[:3, 0] = position
-        spring[3:, 1:] = -(SKEW @ position)
-        return np.hstack([rows.reshape(6, 6 * HARMONICS), spring])
+        rows = np.zeros((6, len(self.field_std)))
+        rows[OF_CHANNELS] = values
+        rows[:3, -4] = position
+        rows[3:, -3:] = -(SKEW @ position)
+        return rows
 
     def kept(self, angle: float) -> float:
         """Return the share of the states that remains after an angle travelled [rad]."""

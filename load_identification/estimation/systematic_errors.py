@@ -163,7 +163,9 @@ class SystematicErrors:
         """Factor on the admissible uncertainty of the load at the linearisation point [-]."""
         every = np.array([*std.values()])
         self._used = every > 0.0
-        self._by_wrench = self._mixing([(k, k) for k in range(6)] + pairs)[:, self._used]
+        self._places = np.flatnonzero(self._used)
+        mixing = self._mixing([(k, k) for k in range(6)] + pairs)[:, self._used]
+        self._by_wrench = mixing.reshape(-1, 6)
         self.names: tuple[str, ...] = tuple(name for name in std if std[name] > 0.0)
         classes = [name.partition('.')[0] for name in self.names]
         self.friction = np.flatnonzero([c == 'joint_friction' for c in classes])
@@ -194,7 +196,8 @@ class SystematicErrors:
 
     def by_wrench(self, wrench: FloatArray) -> FloatArray:
         """Return the derivatives of wrenches (n, 6) by the errors that mix them, (n, 6, N)."""
-        return np.asarray(np.einsum('iek,nk->nie', self._by_wrench, wrench))
+        found = (self._by_wrench @ wrench.T).reshape(6, self.size, len(wrench))
+        return np.asarray(found.transpose(2, 0, 1))
 
     def by_angle(self, gravity: FloatArray) -> FloatArray:
         """Return the derivatives of gravity in S by the errors, (3, N), 0 by those of no angle.
@@ -233,14 +236,17 @@ class SystematicErrors:
         whole = np.zeros((6, len(self._used)))
         # By what p moves the acceleration, and the load feels it: m and mc x.
         further = block.matrix[:3, 1:4]
-        whole[:, self._origin] = np.vstack([body[0] * further, SKEW @ body[1:4] @ further])
+        first = SKEW @ body[1:4]
+        whole[:3, self._origin], whole[3:, self._origin] = body[0] * further, first @ further
         beyond, tilts = self._delay + 2, block.gravity_by_tilt.shape[1]
         if tilts or len(block.by_joint):
             # The load exerts m g and mc x g.
-            by_tilt = body[0] * block.gravity_by_tilt, SKEW @ body[1:4] @ block.gravity_by_tilt
-            whole[:, self._angles] = np.hstack([np.vstack(by_tilt), (block.by_joint @ body).T])
+            angles = whole[:, self._angles]
+            angles[:3, :tilts] = body[0] * block.gravity_by_tilt
+            angles[3:, :tilts] = first @ block.gravity_by_tilt
+            angles[:, tilts:] = (block.by_joint @ body).T
         whole[:, self._delay] = -(block.slope @ body)
         whole[:, self._delay + 1] = -(block.bend @ body)
         whole[:, beyond:] = block.sensitivity
         whole[:, beyond : beyond + len(block.by_gain)] += (block.by_gain @ wrench).T
-        return np.asarray(whole[:, self._used] + self._by_wrench @ wrench)
+        return whole.take(self._places, axis=1) + (self._by_wrench @ wrench).reshape(6, -1)

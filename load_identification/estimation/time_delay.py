@@ -163,8 +163,8 @@ class DelayEstimator:
         self._newest = int(batch.stamps[-1])
         self._waiting_stamps.append(batch.stamps)
         turning = batch.angular_velocity, batch.angular_acceleration
-        motion = np.hstack([batch.linear_acceleration, *turning, batch.linear_velocity])
-        self._waiting.append(np.hstack([motion, batch.wrench]))
+        motion = batch.linear_acceleration, *turning, batch.linear_velocity
+        self._waiting.append(np.concatenate([*motion, batch.wrench], axis=1))
         if self._newest >= self._start + BLOCK_NS + MARGIN_NS:
             self._work(self._start)
 

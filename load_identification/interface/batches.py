@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -207,6 +208,12 @@ class FilteredBatch(Batch):
             if not len(getattr(self, name)):
                 unknown = np.full((len(self.stamps), *shape), False if name == 'rest' else np.nan)
                 object.__setattr__(self, name, unknown)
+
+    def with_wrench(self, wrench: FloatArray) -> FilteredBatch:
+        """Return the samples with another wrench (n, 6); the motion, thus the regressor, stays."""
+        out = copy(self)
+        object.__setattr__(out, 'wrench', wrench)
+        return out
 
     @cached_property
     def regressor(self) -> FloatArray:

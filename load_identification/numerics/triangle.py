@@ -24,22 +24,30 @@ def prior_triangle(std: FloatArray) -> FloatArray:
     return np.asfortranarray(np.diag(np.append(1.0 / std, 0.0)))
 
 
-def combine(triangle: FloatArray, rows: FloatArray, overwrite: bool = False) -> FloatArray:
-    """Add rows [B y], (m, n + 1), weighted to unit variance; return the triangle.
+def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
+    """Add rows [B y], (m, n + 1), weighted to unit variance; return the triangle."""
+    return combine_all([triangle], rows)[0]
 
-    With `overwrite`, the given triangle is changed, which saves a copy.
-    """
+
+def combine_all(triangles: Sequence[FloatArray], rows: FloatArray) -> list[FloatArray]:
+    """Add the same rows, as in `combine`, to some triangles of one size."""
     if not len(rows):
-        return triangle
-    size = len(triangle)
-    block = min(BLOCK, size)
-    columns = np.asfortranarray(rows)
-    return np.asarray(
-        scipy.linalg.lapack.dtpqrt(0, block, triangle, columns, overwrite_a=overwrite)[0]
-    )
+        return list(triangles)
+    columns, block = np.asfortranarray(rows), min(BLOCK, len(triangles[0]))
+    # One copy for all: LAPACK's interface would make one of each, at twice the cost of the rest.
+    copies = np.array([triangle.T for triangle in triangles])
+    add = scipy.linalg.lapack.dtpqrt
+    return [add(0, block, each.T, columns, overwrite_a=True)[0] for each in copies]
 
 
 def time_update(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
+    """Apply `time_updates` to one triangle, with variances (k,)."""
+    return time_updates([triangle], keep, variance[None])[0]
+
+
+def time_updates(
+    triangles: Sequence[FloatArray], keep: FloatArray, variances: FloatArray
+) -> list[FloatArray]:
     """Apply a time update: the first k unknowns x become keep x + w, w of the given variances.
 
     It is that of the square-root information filter: w enters as further unknowns and QR
@@ -47,32 +55,31 @@ def time_update(triangle: FloatArray, keep: FloatArray, variance: FloatArray) ->
 
     Parameters
     ----------
-    triangle : (n + 1, n + 1) array
-    keep, variance : (k,) arrays
-        keep is above zero.
+    triangles : sequence of m (n + 1, n + 1) arrays
+        Of one size; NumPy decomposes the first rows of all in one call.
+    keep : (k,) array
+        Above zero.
+    variances : (m, k) array
 
     Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, VI.3.
     """
-    moving = (variance > 0.0).nonzero()[0]
+    moving = np.flatnonzero(variances.any(axis=0))
     k, w = len(keep), len(moving)
-    out = triangle.copy(order='F')
-    out[:k, :k] /= keep
+    # Transposed, because LAPACK's columns are NumPy's rows.
+    out = np.array([triangle.T for triangle in triangles])
+    out[:, :k, :k] /= keep[:, None]
     if w:
         # QR of the columns of w and x alone, with w in units of its std; the others are turned.
-        stacked = np.eye(w + k, order='F')
-        stacked[w:, :w] = -out[:k, moving] * np.sqrt(variance[moving])
-        stacked[w:, w:] = out[:k, :k]
-        factors, tau = scipy.linalg.lapack.dgeqrf(stacked)[:2]
-        turn = scipy.linalg.lapack.dorgqr(factors, tau)[0][w:, w:]
-        out[:k, :k] = np.where(_below(k), 0.0, factors[w:, w:])
-        out[:k, k:] = turn.T @ out[:k, k:]
-    return out
-
-
-@cache
-def _below(size: int) -> BoolArray:
-    """Return which elements of a square matrix are below its diagonal."""
-    return np.tri(size, k=-1, dtype=bool)
+        stacked = np.zeros((len(out), w + k, w + k))
+        stacked[:, range(w), range(w)] = 1.0
+        stacked[:, w:, :w] = (out[:, moving, :k] * -np.sqrt(variances[:, moving, None])).swapaxes(
+            1, 2
+        )
+        stacked[:, w:, w:] = out[:, :k, :k].swapaxes(1, 2)
+        turn, factors = np.linalg.qr(stacked)
+        out[:, :k, :k] = factors[:, w:, w:].swapaxes(1, 2)
+        out[:, k:, :k] = out[:, k:, :k] @ turn[:, w:, w:]
+    return [each.T for each in out]
 
 
 def relax(
@@ -98,7 +105,7 @@ def relax(
     others = np.setdiff1d(np.arange(size - 1), unknowns - first)
     order = np.concatenate([others, unknowns - first, [size - 1]])
     turned = triangular(triangle[first:, first + order])
-    turned[-k - 1 :, -k - 1 :] = time_update(turned[-k - 1 :, -k - 1 :], keep, variance)
+    turned[-k - 1 :, -k - 1 :] = walk(turned[-k - 1 :, -k - 1 :], np.arange(k), keep, variance)
     out = triangle.copy(order='F')
     out[first:, first:] = triangular(turned[:, np.argsort(order)])
     return out
@@ -107,13 +114,19 @@ def relax(
 def walk(
     triangle: FloatArray, unknowns: IntArray, keep: FloatArray, variance: FloatArray
 ) -> FloatArray:
-    """Apply the `time_update` to some unknowns, wherever they stand; arguments as for `relax`."""
+    """Apply a time update to some unknowns, wherever they stand; arguments as for `relax`.
+
+    As in `time_updates`, but here the QR turns all columns of the rows that contain them.
+    """
     # The rows below do not contain these unknowns: they stay.
-    rows = triangle[: int(unknowns.max()) + 1]
-    order = np.append(unknowns, np.setdiff1d(np.arange(len(triangle)), unknowns))
-    moved = time_update(triangular(rows[:, order]), keep, variance)
+    count, moving = int(unknowns.max()) + 1, variance > 0.0
+    w = int(moving.sum())
+    stacked = np.eye(w + count, w + len(triangle), order='F')
+    stacked[w:, w:] = triangle[:count]
+    stacked[w:, w + unknowns] /= keep
+    stacked[w:, :w] = -stacked[w:, w + unknowns[moving]] * np.sqrt(variance[moving])
     out = triangle.copy(order='F')
-    out[: len(rows)] = triangular(moved[:, np.argsort(order)])
+    out[:count] = triangular(stacked)[w:, w:]
     return out
 
 
@@ -172,12 +185,17 @@ def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatAr
 
 def values(triangle: FloatArray) -> FloatArray:
     """Return the most probable values of the unknowns, (n,)."""
-    return np.asarray(scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], triangle[:-1, -1])[0])
+    return np.asarray(scipy.linalg.lapack.dtrtrs(triangle[:, :-1], triangle[:-1, -1])[0])
+
+
+def inverted(triangle: FloatArray) -> FloatArray:
+    """Return R^-1 (n, n): the products of its rows are the covariance of the unknowns."""
+    return np.asarray(scipy.linalg.lapack.dtrtri(triangle[:-1, :-1])[0])
 
 
 def root_covariance(triangle: FloatArray, rows: FloatArray) -> FloatArray:
     """Return X (n, m) such that X^T X is the covariance of rows x, for rows (m, n)."""
-    return np.asarray(scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], rows.T, trans=1)[0])
+    return np.asarray(scipy.linalg.lapack.dtrtrs(triangle[:, :-1], rows.T, trans=1)[0])
 
 
 def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:

@@ -133,8 +133,10 @@ def _implausible(
         return f'force changes by {force:.2g} N where the sensor turns: newtons or kilonewtons?'
     mass = force / turned
     worst, found = FAR_TOO_HEAVY, None
-    for axis in axes():
-        effort = abs(float(axis.direction @ np.cross(axis.arm, gravity)))
+    present = axes()
+    arms = np.array([axis.arm for axis in present]).reshape(-1, 3)
+    for axis, moment in zip(present, np.cross(arms, gravity), strict=True):
+        effort = abs(float(axis.direction @ moment))
         if mass * effort > worst * axis.effort_limit:
             worst = mass * effort / axis.effort_limit
             found = _TooHeavy(mass, effort, axis)

@@ -102,7 +102,8 @@ def test_the_derivatives_of_a_block_are_those_of_its_samples(order: int, most: f
     parts = pieces(batch.select(np.arange(len(slopes)) < len(slopes) // 4 * 4))
     found, true = [], []
     for before, part, after in zip(parts, parts[1:], parts[2:], strict=False):
-        beside = before.select(slice(-1, None)), after.select(slice(1))
+        sides = before.select(slice(-1, None)), after.select(slice(1))
+        beside = [(int(side.stamps[0]), side.regressor[0]) for side in sides]
         block = make_block(part, int(before.stamps[-1]), beside=beside)
         found.append((block.slope if order == 1 else block.bend) @ load.to_vector())
         true.append(slopes[np.isin(batch.stamps, part.stamps)].mean(axis=0))

@@ -247,7 +247,9 @@ def test_what_is_taken_off_is_tool_then_payload_then_the_last(tool: FloatArray) 
     covariance = np.diag(np.full(16, 1e-6))
     nothing = np.zeros((10, 10))
     no_errors = np.zeros(0), np.zeros((0, 0)), np.zeros((16, 0))
-    knowledge = Knowledge(total, OFFSET, covariance, nothing, nothing, *no_errors, np.ones(2))
+    knowledge = Knowledge(
+        total, OFFSET, covariance, nothing, nothing, *no_errors, np.ones(2), nothing
+    )
     changed = nothing_claimed(
         knowledge, tool, np.zeros((2, 2)), 'changed', 5, 'ft_sensor', Withheld.CHANGED
     )

@@ -22,14 +22,15 @@ from load_identification.estimation.belief.prediction import Prediction, ringing
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
 from load_identification.estimation.pose_errors import LEAST_KEPT
 from load_identification.numerics.triangle import (
-    combine,
+    combine_all,
     forget,
     forget_along,
+    inverted,
     log_likelihoods,
     prior_triangle,
     relax,
     root_covariance,
-    time_update,
+    time_updates,
     values,
     walk,
 )
@@ -169,11 +170,9 @@ class Belief:
 
     def after(self, block: Block) -> Belief:
         """Apply the time update to a block's time; at rest only clocks go on, no other error."""
-        keep, variances = self.moved(block.elapsed, block.angle)
-        bank = zip(self.triangles, variances, strict=True)
         later = replace(
             self,
-            triangles=tuple(time_update(triangle, keep, variance) for triangle, variance in bank),
+            triangles=tuple(time_updates(self.triangles, *self.moved(block.elapsed, block.angle))),
             scores=drift.discounted(self.scores, block.elapsed / self.model.relaxation),
             age=self.age + block.elapsed,
             unrelaxed=self.unrelaxed + (0.0 if block.rest else block.elapsed),
@@ -191,7 +190,7 @@ class Belief:
         What was measured while the delay was another one stays true. `moving`: time in motion [s].
         """
         model = self.model
-        scales = learned_scales(model, self.triangle, self.values, self.scales)
+        scales = learned_scales(model, inverted(self.triangle), self.values, self.scales)
         kept = max(float(np.exp(-moving / model.relaxation)), LEAST_KEPT)
         keep, variance = model.relaxed(kept, RELAX_EVERY, self.scales, scales)
         along, alone = model.updates(keep, variance)
@@ -280,14 +279,14 @@ class Belief:
 
     def with_rows(self, rows: FloatArray, block: Block, noise: FloatArray) -> Belief:
         """Process the weighted rows of a block."""
-        joined = tuple(combine(triangle, rows) for triangle in self.triangles)
+        joined = tuple(combine_all(self.triangles, rows))
         volume = np.log(np.repeat(noise, 3)[block.live]).sum()
-        gains = log_likelihoods(joined) - log_likelihoods(self.triangles) - volume
+        after, before = log_likelihoods([*joined, *self.triangles]).reshape(2, -1)
         age = 0.0 if block.rest else block.elapsed / self.model.forgetting_time
         return replace(
             self,
             triangles=joined,
-            scores=self.scores + gains,
+            scores=self.scores + (after - before - volume),
             blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )
 
@@ -301,8 +300,8 @@ class Belief:
         residual[block.live] = away * noise[GROUPS[block.live]]
         spare[block.live] = np.maximum(1.0 - leverage, 0.0)
         scatter = block.scatter(self.values[self.model.body])
-        levels = self.noise.learned(residual, spare.reshape(2, 3).sum(axis=1), block, scatter)
-        return levels.scattered(block, scatter) if self.settled or block.rest else levels
+        free = spare.reshape(2, 3).sum(axis=1)
+        return self.noise.learned(residual, free, block, scatter, self.settled or block.rest)
 
     def weighed(self) -> Belief:
         """Return the belief whose kept blocks weigh what noise under its own load allows."""
@@ -310,7 +309,7 @@ class Belief:
 
     def with_offset(self, rows: FloatArray) -> Belief:
         """Add information from before the first block: rows (6, size + 1) of unit variance."""
-        triangles = tuple(combine(triangle, rows) for triangle in self.triangles)
+        triangles = tuple(combine_all(self.triangles, rows))
         start = Start(triangles, self.scores, self.blur, np.zeros(PARAMETERS))
         return replace(self, triangles=triangles, start=start)
 
@@ -320,8 +319,9 @@ class Belief:
 
     def widened(self, variance: FloatArray) -> Belief:
         """Return the belief with its covariance inflated by variances (size,) of the unknowns."""
-        keep = np.ones(self.model.size)
-        triangles = tuple(time_update(t, keep, variance) for t in self.triangles)
+        some = np.flatnonzero(variance)
+        how = some, np.ones(len(some)), variance[some]
+        triangles = tuple(walk(triangle, *how) for triangle in self.triangles)
         if self.settled:
             return replace(self, triangles=triangles)
         start = Start(triangles, self.scores, self.blur, carried(self))

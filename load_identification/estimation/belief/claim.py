@@ -134,7 +134,7 @@ class Claim:
         """Factor on the variance by errors of the cell, see `error_scales.conflict` [-]."""
         belief = self.belief
         variance = belief.model.tied_variance(belief.prior, carried(belief))
-        return conflict(belief.model, belief.triangle, belief.values, variance)
+        return conflict(belief.model, belief.knowledge.root, belief.values, variance)
 
     @cached_property
     def _split(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ from load_identification.estimation import drift
 from load_identification.estimation.belief.linearisation import carried
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.names import INTERVAL, significant
-from load_identification.numerics.triangle import given, root_covariance
+from load_identification.numerics.triangle import given, inverted, root_covariance
 from load_identification.typing_aliases import FloatArray
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Knowledge:
         Cross-covariance of body and offset with the errors.
     freedom : (2,) array
         Degrees of freedom of the noise of force and torque.
+    root : (size, size) array
+        Root of the covariance of all unknowns given the best walk, see `triangle.inverted`.
     """
 
     body: FloatArray
@@ -80,6 +82,7 @@ class Knowledge:
     errors_covariance: FloatArray
     with_errors: FloatArray
     freedom: FloatArray
+    root: FloatArray
 
     @property
     def errors_std(self) -> FloatArray:
@@ -98,9 +101,8 @@ def known(belief: Belief) -> Knowledge:
     places = np.concatenate([model.places(model.body), model.places(model.offset)])
     # The systematic errors are evaluated for the best member only.
     asked = np.concatenate([places, model.places(model.errors)])
-    rows = np.zeros((len(asked), model.size))
-    rows[np.arange(len(asked)), asked] = 1.0
-    of_best = np.zeros((0, 0))
+    rows = np.eye(model.size)[places]
+    of_best, whole = np.zeros((0, 0)), inverted(belief.triangle)
     weight = belief.weight
     means = np.zeros((len(weight), len(places)))
     covariances = np.zeros((len(weight), len(places), len(places)))
@@ -112,7 +114,7 @@ def known(belief: Belief) -> Knowledge:
             continue
         best = k == belief.best
         means[k] = belief.values_of(k)[places]
-        root = root_covariance(triangle, rows if best else rows[: len(places)])
+        root = whole[asked].T if best else root_covariance(triangle, rows)
         products = root.T @ root
         if best:
             of_best = products
@@ -143,6 +145,7 @@ def known(belief: Belief) -> Knowledge:
         errors_covariance=of_best[len(places) :, len(places) :],
         with_errors=of_best[: len(places), len(places) :],
         freedom=belief.noise.freedom,
+        root=whole,
     )
 
 
@@ -233,7 +236,7 @@ def by_cause(
     whole[:, model.body] = rows
     whole[:, model.errors] = -rows @ tool.by_errors(model.systematic.names)
     triangle = belief.triangle
-    along = dtrtrs(triangle[:-1, :-1], root_covariance(triangle, whole))[0]
+    along = dtrtrs(triangle[:, :-1], root_covariance(triangle, whole))[0]
     parts = np.zeros((len(CAUSES), len(rows)))
     parts[[0, 1, -1]] = split[[0, 1, 3]]
     variance = model.tied_variance(belief.prior, carried(belief))

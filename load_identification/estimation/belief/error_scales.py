@@ -7,7 +7,6 @@ from scipy.special import chdtri
 
 from load_identification.estimation.belief.model import FIELD, Model
 from load_identification.estimation.systematic_errors import CLASSES, OF_AN_ARM
-from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
 
 SCALE_PRIOR = 4.0
@@ -29,7 +28,7 @@ gains, have little information on the unobservable ones."""
 
 
 def learned_scales(
-    model: Model, triangle: FloatArray, values: FloatArray, scales: FloatArray
+    model: Model, root: FloatArray, values: FloatArray, scales: FloatArray
 ) -> FloatArray:
     """Return the scale of each class estimated from its posterior, (classes + 1,).
 
@@ -38,9 +37,10 @@ def learned_scales(
     Parameters
     ----------
     model : Model
-    triangle : (size + 1, size + 1) array
+    root : (size, size) array
+        Root of the covariance, see `numerics.triangle.inverted`.
     values : (size,) array
-        Solution of the triangle.
+        Most probable unknowns.
     scales : (classes + 1,) array
         Scales of the priors in the triangle.
     """
@@ -48,7 +48,7 @@ def learned_scales(
     group = np.concatenate(
         [model.systematic.group, np.full(len(model.pose.field_std), FIELD, dtype=np.int64)]
     )
-    square, shown = _against(model, triangle, values, model.std(scales)[part])
+    square, shown = _against(model, root, values, model.std(scales)[part])
     square *= scales[group] ** 2
     found = np.ones(FIELD + 1)
     for place in np.unique(group):
@@ -59,9 +59,7 @@ def learned_scales(
     return np.maximum(found, LEAST)
 
 
-def conflict(
-    model: Model, triangle: FloatArray, values: FloatArray, variance: FloatArray
-) -> float:
+def conflict(model: Model, root: FloatArray, values: FloatArray, variance: FloatArray) -> float:
     """Return how far all errors together exceed what their priors make plausible, 1 if not [-].
 
     With n errors shown, T = sum x² / prior is on average n = sum(1 - posterior / prior). The
@@ -70,25 +68,23 @@ def conflict(
 
     Parameters
     ----------
-    model, triangle, values : as in `learned_scales`
+    model, root, values : as in `learned_scales`
     variance : (N + 76,) array
         Variances of systematic errors and pose field by the priors in the triangle.
     """
     std = np.sqrt(variance)
     if not std.size:
         return 1.0
-    square, shown = _against(model, triangle, values, std)
+    square, shown = _against(model, root, values, std)
     others = (shown < DETERMINED) | (square < LARGE)
     square, shown = square[others], shown[others]
     return max(1.0, float(square.sum() / chdtri(max(shown.sum(), 1.0), 1.0 - PLAUSIBLE)))
 
 
 def _against(
-    model: Model, triangle: FloatArray, values: FloatArray, std: FloatArray
+    model: Model, root: FloatArray, values: FloatArray, std: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the square of each error in units of its prior std, and the share that is shown."""
     part = slice(model.errors.start, model.field.stop)
-    rows = np.zeros((len(std), model.size))
-    rows[:, part] = np.diag(1.0 / std)
-    posterior = np.sum(root_covariance(triangle, rows) ** 2, axis=0)
+    posterior = np.sum(root[part] ** 2, axis=1) / std**2
     return (values[part] / std) ** 2, np.clip(1.0 - posterior, 0.0, 1.0)

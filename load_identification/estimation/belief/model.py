@@ -17,10 +17,10 @@ import numpy as np
 from load_identification.estimation.belief.linearisation import LEVER
 from load_identification.estimation.belief.noise_levels import by_group
 from load_identification.estimation.drift import Bank
-from load_identification.estimation.measurement import PARAMETERS, Block
+from load_identification.estimation.measurement import PARAMETERS, UNIT, Block
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import CLASSES, SystematicErrors
-from load_identification.numerics.triangle import time_update, walk
+from load_identification.numerics.triangle import walk
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WIDE_BODY = np.array([1e3] * PARAMETERS)
@@ -182,10 +182,8 @@ class Model:
             return triangles
         old, new = map(self.pose.variances, (before, load))
         both = self.pose.variances(before, load)
-        keep, variance = np.ones(self.field.stop), np.zeros(self.field.stop)
-        keep[self.field] = both / old
-        variance[self.field] = np.maximum(new - both**2 / old, 0.0)
-        return tuple(time_update(triangle, keep, variance) for triangle in triangles)
+        places, variance = self.places(self.field), np.maximum(new - both**2 / old, 0.0)
+        return tuple(walk(triangle, places, both / old, variance) for triangle in triangles)
 
     def relaxed(
         self, kept: float, elapsed: float, before: FloatArray, scales: FloatArray
@@ -230,7 +228,7 @@ class Model:
         """Return the rows (6, size + 1) of the pose-dependent errors, see `PoseErrors.columns`."""
         rows = np.zeros((6, self.size + 1))
         if self.pose.used:
-            rows[:, self.path] = np.eye(6)
+            rows[:, self.path] = UNIT
             rows[:, self.field] = self.pose.columns(harmonics, position)
         return rows
 
@@ -246,7 +244,7 @@ class Model:
             That of the systematic errors; zeros. Only those of base and joints count.
         """
         rows = self.of_pose(block.harmonics, block.position)
-        rows[:, self.offset] = np.eye(6)
+        rows[:, self.offset] = UNIT
         rows[:, self.errors] = self.systematic.columns(block, body)
         rows[:, self.body] = block.matrix
         rows[:, -1] = block.wrench

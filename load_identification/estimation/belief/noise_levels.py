@@ -47,6 +47,9 @@ FOLLOWS = 0.25
 MEMORY = 100.0
 """Time constant of forgetting residuals [s]."""
 
+IN_MOTION_AT_REST = np.array([[[1.0], [0.0]], [[0.0], [1.0]]])
+"""Factors of both rows of the levels for a block in motion, and for one at rest, (2, 2, 1) [-]."""
+
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevels:
@@ -194,9 +197,14 @@ class NoiseLevels:
         return freedom
 
     def learned(
-        self, residual: FloatArray, free: FloatArray, block: Block, scatter: FloatArray
+        self,
+        residual: FloatArray,
+        free: FloatArray,
+        block: Block,
+        scatter: FloatArray,
+        with_scatter: bool,
     ) -> NoiseLevels:
-        """Return the levels updated by a block, except for the scatter of its samples.
+        """Return the levels updated by a block.
 
         Parameters
         ----------
@@ -207,6 +215,8 @@ class NoiseLevels:
         block : Block
         scatter : (2,) array
             Sums of squares of its samples about their mean [N², N² m²].
+        with_scatter : bool
+            Whether the load is known well enough for these to be noise.
         """
         # At rest a drift of less than one step of a coarse quantiser comes as a jump.
         if self.learned_enough and not block.rest:
@@ -215,7 +225,8 @@ class NoiseLevels:
             largest = OUTLYING * np.fmax(self.at(block.rest), shown)
             residual = residual * np.repeat(largest / np.fmax(np.sqrt(squares), largest), 3)
         kept = float(np.exp(-block.elapsed / MEMORY))
-        mine = np.eye(2)[:, [int(block.rest)]]
+        mine = IN_MOTION_AT_REST[int(block.rest)]
+        scattered = mine if with_scatter else 0.0
         # Only a consecutive block shows whether the same error persists.
         last = np.where(block.elapsed < FOLLOWS, self.last, np.nan)
         # The kind without new data is not forgotten.
@@ -225,8 +236,8 @@ class NoiseLevels:
             residual=kept_share * self.residual + mine * by_group(residual**2),
             lagged=kept_share * self.lagged + mine * by_group(residual * last),
             free=kept_share * self.free + mine * free,
-            scatter=kept_share * self.scatter,
-            samples=kept_share * self.samples,
+            scatter=kept_share * self.scatter + scattered * scatter,
+            samples=kept_share * self.samples + scattered * block.samples,
             seen=kept_share * self.seen + mine * block.samples,
             last=residual,
         )
@@ -245,15 +256,6 @@ class NoiseLevels:
             seen=worth * self.seen,
             early=squares * self.early,
             last=np.full(6, np.nan),
-        )
-
-    def scattered(self, block: Block, scatter: FloatArray) -> NoiseLevels:
-        """Return the levels updated by the scatter (2,) of a block's samples."""
-        mine = np.eye(2)[:, [int(block.rest)]]
-        return replace(
-            self,
-            scatter=self.scatter + mine * scatter,
-            samples=self.samples + mine * block.samples,
         )
 
 

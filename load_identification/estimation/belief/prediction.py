@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from load_identification.estimation.measurement import Block, make_block
+from load_identification.estimation.measurement import Block, make_block, mean_of
 from load_identification.interface.batches import FilteredBatch
 from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
@@ -50,7 +50,11 @@ class Prediction:
 
 
 def robust_weights(
-    batch: FilteredBatch, body: FloatArray, expected: Prediction, noise: FloatArray
+    batch: FilteredBatch,
+    body: FloatArray,
+    expected: Prediction,
+    noise: FloatArray,
+    taken: FloatArray,
 ) -> FloatArray | None:
     """Return weights (n, 6), equal within a group, lower where a deviation is too large.
 
@@ -65,9 +69,11 @@ def robust_weights(
     expected : Prediction
     noise : (2,) array
         Noise of a sample [N, N m]; NaN: unknown, the group's samples have full weight.
+    taken : (6,) array
+        As for `make_block`.
     """
-    matrix = -batch.regressor
-    away = batch.wrench - expected.wrench - (matrix - matrix.mean(axis=0)) @ body
+    load = batch.regressor @ body
+    away = batch.wrench + taken - expected.wrench + load - mean_of(load)
     variance = np.repeat(noise, 3) ** 2
     # A deviation within the noise of a sample alone, which is nearly always so, is within both.
     if np.all(_distance(away, variance) <= FULL_WEIGHT**2):
@@ -91,16 +97,13 @@ def robust_block(
 
     Parameters
     ----------
-    batch, body, noise : as for `robust_weights`
+    batch, body, noise, taken : as for `robust_weights`
     block : Block
         The block with full weights.
     expected : Prediction
         Prediction of the block.
-    taken : (6,) array
-        As for `make_block`.
     """
-    less = replace(expected, wrench=expected.wrench - taken)
-    weights = robust_weights(batch, body, less, noise)
+    weights = robust_weights(batch, body, expected, noise, taken)
     if weights is None:
         return block
     return replace(

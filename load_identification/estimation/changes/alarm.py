@@ -68,7 +68,7 @@ class Alarm:
     def widened(self, belief: Belief) -> Belief:
         """Return the belief, inflated by a change that is possible but not certain."""
         between = self._scanner.between
-        return belief if between is None else belief.widened(between)
+        return belief.widened(between) if between is not None and between.any() else belief
 
     def keep(self, belief: Belief, block: Block) -> None:
         """Keep a block that fits, with the belief before it."""

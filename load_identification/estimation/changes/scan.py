@@ -11,7 +11,13 @@ from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
 from load_identification.estimation.changes.hypotheses import ARM
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
-from load_identification.numerics.triangle import combine, forget, std_of_last, time_update, values
+from load_identification.numerics.triangle import (
+    combine_all,
+    forget,
+    std_of_last,
+    time_updates,
+    values,
+)
 from load_identification.typing_aliases import FloatArray
 
 TOGETHER = 2
@@ -89,9 +95,8 @@ class _Scan:
         pair = [self.same, self.other]
         if self.blocks:
             keep, variances = one.moved(block.elapsed, block.angle)
-            pair = [time_update(each, keep, variances[0]) for each in pair]
-        # After a time update they are copies.
-        pair = [combine(each, rows, overwrite=bool(self.blocks)) for each in pair]
+            pair = time_updates(pair, keep, np.repeat(variances, 2, axis=0))
+        pair = combine_all(pair, rows)
         return replace(self, blocks=(*self.blocks, block), same=pair[0], other=pair[1])
 
     @property

@@ -128,10 +128,13 @@ class SlowChange:
 
     def _filled(self, belief: Belief, block: Block) -> bool:
         """Return whether the offset has moved at rest as a load that is filled would move it."""
+        if not (block.rest and belief.settled):
+            self._rested = None
+            return False
         model, values, down = belief.model, belief.values, block.direction
         read = values[model.offset][:3] + (values[model.path][:3] if model.pose.used else 0.0)
         before, facing = self._rested or (read, down)
-        if not (block.rest and belief.settled and angle_between(facing, down) < SAME_POSE):
+        if angle_between(facing, down) >= SAME_POSE:
             self._rested = None
             return False
         self._rested = before, facing

@@ -9,9 +9,9 @@ import numpy as np
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import complete
 from load_identification.estimation.misfit.fits import least_squares, without_component
-from load_identification.interface.batches import FilteredBatch, joined
+from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.messages import NS
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 SPAN, PIECE, EVERY = 15.0, 4.0, 2.0
 """Length of the samples examined, length of the segments of their averaged spectrum, and time
@@ -73,7 +73,8 @@ class Resonance:
 
     def cut(self) -> None:
         """Begin anew: load or offset may be others from now on, or something touches."""
-        self._samples: deque[FilteredBatch] = deque()
+        # Of each block its newest stamp; stamps, regressor and wrench of the complete samples.
+        self._samples: deque[tuple[int, tuple[IntArray, FloatArray, FloatArray]]] = deque()
 
     def corrupts(self, usual: FloatArray) -> bool:
         """Return whether the ringing corrupts the estimate, or has done so before.
@@ -87,28 +88,29 @@ class Resonance:
     def add(self, samples: FilteredBatch) -> None:
         """Process a block of samples of a sensor's wrench; evaluate every `EVERY` seconds."""
         stamp = int(samples.stamps[-1])
-        if self._samples and stamp - self._samples[-1].stamps[-1] > NS:
+        if self._samples and stamp - self._samples[-1][0] > NS:
             self.forget()
-        self._samples.append(samples)
+        finite = complete(samples)
+        self._samples.append((stamp, (finite.stamps, finite.regressor, finite.wrench)))
         if stamp < self._due:
             return
-        while stamp - self._samples[0].stamps[-1] > SPAN * NS:
+        while stamp - self._samples[0][0] > SPAN * NS:
             self._samples.popleft()
         self._due = stamp + round(EVERY * NS)
-        self._look(complete(joined(list(self._samples))))
+        every = zip(*(arrays for _, arrays in self._samples), strict=True)
+        self._look(*(np.concatenate(parts) for parts in every))
 
-    def _look(self, samples: FilteredBatch) -> None:
-        if len(samples.stamps) < 2:
+    def _look(self, stamps: IntArray, regressor: FloatArray, wrench: FloatArray) -> None:
+        if len(stamps) < 2:
             return
-        if samples.stamps[-1] > self._until:
+        if stamps[-1] > self._until:
             self._stop()
-        matrix = -samples.regressor / self._noise[:, None]
-        wrench = samples.wrench / self._noise
-        left = without_delay(least_squares(matrix, wrench), wrench, samples.stamps / NS)
-        found = line(left, float(np.median(np.diff(samples.stamps))) / NS)
+        matrix, wrench = -regressor / self._noise[:, None], wrench / self._noise
+        left = without_delay(least_squares(matrix, wrench), wrench, stamps / NS)
+        found = line(left, float(np.median(np.diff(stamps))) / NS)
         least = STRONG_LOW if found is not None and found[0] < LOW else STRONG
         if found is not None and np.linalg.norm(found[1]) > least:
-            self._keep(*found, stamp=int(samples.stamps[-1]))
+            self._keep(*found, stamp=int(stamps[-1]))
 
     def _keep(self, frequency: float, rms: FloatArray, standing: float, stamp: int) -> None:
         """Keep what `line` has found; of one frequency the strongest, and for that long."""
