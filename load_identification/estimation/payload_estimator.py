@@ -237,7 +237,7 @@ class PayloadEstimator:
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
         self._newest_block, self._passed = block, ((self._ended, last),)
         number = self.events.newest.number
-        self._belief = self.changes.update(belief, block)
+        self._belief = self.changes.update(belief, block).in_steps(self._steps)
         self._excitation.update(samples)
         # In a wrong set-up, what is learned as friction may be its effect.
         self.misfit.update(measured, self.changes.before is None and not self.events.since(number))

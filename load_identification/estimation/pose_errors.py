@@ -78,6 +78,7 @@ class PoseErrors:
     def __init__(self, rms: FloatArray, angle: float = 0.0) -> None:
         self.angle = min(angle, MOST_TURNED)
         self.used = bool(np.any(rms > 0.0))
+        self._on = rms > 0.0
         each = np.repeat(np.maximum(rms, NEGLIGIBLE), 3)
         field = np.repeat(each / np.sqrt(HARMONICS), HARMONICS)
         self.field_std: FloatArray = (
@@ -115,7 +116,7 @@ class PoseErrors:
         """Return the covariance of force and torque of two loads by these angles, (2,)."""
         weight, moment = float(load[0] * other[0]), float(load[1:4] @ other[1:4])
         unit = (self.angle * STANDARD_GRAVITY) ** 2
-        return np.array([max(weight, 0.0) * unit, max(moment, 0.0) * unit])
+        return np.array([max(weight, 0.0) * unit, max(moment, 0.0) * unit]) * self._on
 
     @property
     def like_a_load(self) -> FloatArray:

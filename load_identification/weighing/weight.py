@@ -187,7 +187,7 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     gravity = np.array([pose.gravity for pose in poses])
     known = poses[0].known
     before = known.belief.single if single else known.belief
-    belief = begun = replace(before, body=_about(poses, gravity))
+    belief = begun = before.under(_about(poses, gravity))
     stamp, travelled = known.stamp, known.travelled
     for pose in poses:
         elapsed = max(0.0, 1e-9 * (pose.rest.end - stamp))

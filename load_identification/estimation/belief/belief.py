@@ -14,30 +14,24 @@ import numpy as np
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.error_budget import Knowledge, known
-from load_identification.estimation.belief.error_scales import learned_scales
-from load_identification.estimation.belief.linearisation import Start, carried, keep, linearised
+from load_identification.estimation.belief.error_scales import RELAX_EVERY, relaxed
+from load_identification.estimation.belief.linearisation import Start, keep, linearised
 from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import Prediction, ringing
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
-from load_identification.estimation.pose_errors import LEAST_KEPT
 from load_identification.numerics.triangle import (
     combine_all,
     forget,
     forget_along,
-    inverted,
     log_likelihoods,
     prior_triangle,
-    relax,
     root_covariance,
     time_updates,
     values,
     walk,
 )
 from load_identification.typing_aliases import FloatArray, IntArray
-
-RELAX_EVERY = 5.0
-"""Interval between two steps of the relaxation of systematic errors [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +50,8 @@ class Belief:
     about : (N,) array
         Systematic errors, as known from loads before, at which the columns of phi are evaluated
         until phi is known: the product of a tilt and of a first moment still unknown is not small.
+    load : (10,) array
+        phi under which the pose field in the triangles is, see `PoseErrors.variances`.
     noise : NoiseLevels
     scales : (classes + 1,) array
         Factors on the prior standard deviations of each class; that of the field is last.
@@ -80,6 +76,7 @@ class Belief:
     scores: FloatArray
     body: FloatArray
     about: FloatArray
+    load: FloatArray
     noise: NoiseLevels
     scales: FloatArray
     prior: FloatArray
@@ -103,6 +100,7 @@ class Belief:
             scores=scores,
             body=np.zeros(PARAMETERS),
             about=np.zeros(model.systematic.size),
+            load=np.zeros(PARAMETERS),
             noise=noise,
             scales=scales,
             prior=model.std(scales)[model.errors] ** 2,
@@ -177,34 +175,12 @@ class Belief:
             age=self.age + block.elapsed,
             unrelaxed=self.unrelaxed + (0.0 if block.rest else block.elapsed),
         )
-        if later.settled and later.unrelaxed // POUR_EVERY > self.unrelaxed // POUR_EVERY:
+        if later.unrelaxed // POUR_EVERY > self.unrelaxed // POUR_EVERY:
             later = replace(later, triangles=later.model.poured(later.triangles, later.body))
         due = later.age // RELAX_EVERY > self.age // RELAX_EVERY and later.unrelaxed >= 0.0
         # Not what the last motion has shown: an arm at rest would not show it again.
         due &= later.settled and self.model.systematic.size > 0
-        return later._relaxed(0.0 if block.rest else later.unrelaxed) if due else later
-
-    def _relaxed(self, moving: float) -> Belief:
-        """Relax the systematic errors; the load moves along, but not with those that `walk`.
-
-        What was measured while the delay was another one stays true. `moving`: time in motion [s].
-        """
-        model = self.model
-        scales = learned_scales(model, inverted(self.triangle), self.values, self.scales)
-        kept = max(float(np.exp(-moving / model.relaxation)), LEAST_KEPT)
-        keep, variance = model.relaxed(kept, RELAX_EVERY, self.scales, scales)
-        along, alone = model.updates(keep, variance)
-        triangles = tuple(relax(t, *along) for t in self.triangles)
-        if alone[0].size:
-            triangles = tuple(walk(t, *alone) for t in triangles)
-        return replace(
-            self,
-            triangles=triangles,
-            scales=scales,
-            prior=keep**2 * self.prior + variance,
-            blur=model.relaxed_blur(self.blur, kept),
-            unrelaxed=self.unrelaxed - moving,
-        )
+        return relaxed(later, 0.0 if block.rest else later.unrelaxed) if due else later
 
     def rows(self, block: Block) -> FloatArray:
         """Return `Model.rows` of a block at the linearisation point."""
@@ -309,12 +285,18 @@ class Belief:
 
     def with_offset(self, rows: FloatArray) -> Belief:
         """Add information from before the first block: rows (6, size + 1) of unit variance."""
-        triangles = tuple(combine_all(self.triangles, rows))
-        start = Start(triangles, self.scores, self.blur, np.zeros(PARAMETERS))
-        return replace(self, triangles=triangles, start=start)
+        later = replace(self, triangles=tuple(combine_all(self.triangles, rows)))
+        return replace(later, start=later.begun)
+
+    def under(self, load: FloatArray) -> Belief:
+        """Return the belief linearised at a load phi (10,), with its pose field."""
+        triangles = self.model.under_load(self.triangles, self.load, load)
+        return replace(self, triangles=triangles, body=load, load=load)
 
     def in_steps(self, steps: FloatArray) -> Belief:
         """Return the belief for wrenches with quantisation steps (2,) [N, N m]."""
+        if steps is self.model.steps:
+            return self
         return replace(self, model=replace(self.model, steps=steps))
 
     def widened(self, variance: FloatArray) -> Belief:
@@ -322,10 +304,7 @@ class Belief:
         some = np.flatnonzero(variance)
         how = some, np.ones(len(some)), variance[some]
         triangles = tuple(walk(triangle, *how) for triangle in self.triangles)
-        if self.settled:
-            return replace(self, triangles=triangles)
-        start = Start(triangles, self.scores, self.blur, carried(self))
-        return replace(self, triangles=triangles, start=start, held=(), held_noise=None)
+        return replace(self, triangles=triangles)._without_blocks()
 
     def without(self, unknowns: IntArray) -> Belief:
         """Return the belief with some unknowns reset to their prior, continued from one walk.
@@ -336,15 +315,25 @@ class Belief:
         lost = np.isin(self.model.places(self.model.body), unknowns)
         known = not lost.any()
         triangles = (triangle,) * len(self.triangles)
-        blur = self.blur if known else self.model.relaxed_blur(self.blur, 1.0, lost=True)
-        return replace(
-            self,
-            triangles=triangles,
-            body=self.body if known else np.where(lost, 0.0, self.values[self.model.body]),
-            about=self.about if known else self.values[self.model.errors],
-            start=self.start if known else Start(triangles, self.scores, blur, carried(self)),
-            held=self.held if known else (),
-            held_noise=self.held_noise if known else None,
-            age=self.age if known else 0.0,
-            blur=blur,
+        later = replace(self, triangles=triangles)
+        if known:
+            return later._without_blocks()
+        later = replace(
+            later,
+            body=np.where(lost, 0.0, self.values[self.model.body]),
+            about=self.values[self.model.errors],
+            age=0.0,
+            blur=self.model.relaxed_blur(self.blur, 1.0, lost=True),
         )
+        return replace(later, start=later.begun, held=(), held_noise=None)
+
+    @property
+    def begun(self) -> Start:
+        """The present state as the one before the blocks to keep."""
+        return Start(self.triangles, self.scores, self.blur, self.load)
+
+    def _without_blocks(self) -> Belief:
+        """Return the belief without kept blocks: replayed, they would undo what has changed."""
+        if self.settled:
+            return self
+        return replace(self, start=self.begun, held=(), held_noise=None)

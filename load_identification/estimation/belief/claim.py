@@ -18,7 +18,6 @@ from load_identification.estimation.belief.error_budget import (
     interval_factor,
 )
 from load_identification.estimation.belief.error_scales import conflict
-from load_identification.estimation.belief.linearisation import carried
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.identifiability import Excitation, Identifiability, judge
@@ -133,7 +132,7 @@ class Claim:
     def conflict(self) -> float:
         """Factor on the variance by errors of the cell, see `error_scales.conflict` [-]."""
         belief = self.belief
-        variance = belief.model.tied_variance(belief.prior, carried(belief))
+        variance = belief.model.tied_variance(belief.prior, belief.load)
         return conflict(belief.model, belief.knowledge.root, belief.values, variance)
 
     @cached_property

@@ -10,7 +10,6 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.special import stdtrit
 
 from load_identification.estimation import drift
-from load_identification.estimation.belief.linearisation import carried
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.names import INTERVAL, significant
 from load_identification.numerics.triangle import given, inverted, root_covariance
@@ -239,7 +238,7 @@ def by_cause(
     along = dtrtrs(triangle[:, :-1], root_covariance(triangle, whole))[0]
     parts = np.zeros((len(CAUSES), len(rows)))
     parts[[0, 1, -1]] = split[[0, 1, 3]]
-    variance = model.tied_variance(belief.prior, carried(belief))
+    variance = model.tied_variance(belief.prior, belief.load)
     count, squares = model.systematic.size, along[model.tied] ** 2 / variance[:, None]
     # One cause less than classes: single and common gains are one.
     np.add.at(parts, 1 + model.systematic.group, squares[:count])

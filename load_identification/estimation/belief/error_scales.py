@@ -1,13 +1,27 @@
-"""Compare the systematic errors with their priors: scales of classes, and whether all conflict."""
+"""Compare the systematic errors with their priors: scales of classes, and whether all conflict.
+
+As time goes by they relax to priors of the scales learned.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import chdtri
 
 from load_identification.estimation.belief.model import FIELD, Model
+from load_identification.estimation.pose_errors import LEAST_KEPT
 from load_identification.estimation.systematic_errors import CLASSES, OF_AN_ARM
+from load_identification.numerics.triangle import inverted, relax, walk
 from load_identification.typing_aliases import FloatArray
+
+if TYPE_CHECKING:
+    from load_identification.estimation.belief.belief import Belief
+
+RELAX_EVERY = 5.0
+"""Interval between two steps of the relaxation of systematic errors [s]."""
 
 SCALE_PRIOR = 4.0
 """Weight of the prior scale of a class, as a number of observed errors [-]."""
@@ -27,8 +41,32 @@ LEAST = np.where(np.isin([*CLASSES, ''], OF_AN_ARM), 1.0, LEAST_SCALE)
 gains, have little information on the unobservable ones."""
 
 
+def relaxed(belief: Belief, moving: float) -> Belief:
+    """Relax the systematic errors of a belief after a time in motion [s].
+
+    The load moves along, but not with those that `walk`. What was measured while the delay was
+    another one stays true.
+    """
+    model, before = belief.model, belief.scales
+    scales = learned_scales(model, inverted(belief.triangle), belief.values, before, belief.load)
+    kept = max(float(np.exp(-moving / model.relaxation)), LEAST_KEPT)
+    keep, variance = model.relaxed(kept, RELAX_EVERY, before, scales)
+    along, alone = model.updates(keep, variance)
+    triangles = tuple(relax(t, *along) for t in belief.triangles)
+    if alone[0].size:
+        triangles = tuple(walk(t, *alone) for t in triangles)
+    return replace(
+        belief,
+        triangles=triangles,
+        scales=scales,
+        prior=keep**2 * belief.prior + variance,
+        blur=model.relaxed_blur(belief.blur, kept),
+        unrelaxed=belief.unrelaxed - moving,
+    )
+
+
 def learned_scales(
-    model: Model, root: FloatArray, values: FloatArray, scales: FloatArray
+    model: Model, root: FloatArray, values: FloatArray, scales: FloatArray, load: FloatArray
 ) -> FloatArray:
     """Return the scale of each class estimated from its posterior, (classes + 1,).
 
@@ -42,14 +80,15 @@ def learned_scales(
     values : (size,) array
         Most probable unknowns.
     scales : (classes + 1,) array
-        Scales of the priors in the triangle.
+        Scales of the priors of the systematic errors in the triangle.
+    load : (10,) array
+        phi under which the pose field in it is.
     """
-    part = slice(model.errors.start, model.field.stop)
-    group = np.concatenate(
-        [model.systematic.group, np.full(len(model.pose.field_std), FIELD, dtype=np.int64)]
-    )
-    square, shown = _against(model, root, values, model.std(scales)[part])
-    square *= scales[group] ** 2
+    field = np.sqrt(model.pose.variances(load))
+    group = np.append(model.systematic.group, np.full(len(field), FIELD, dtype=np.int64))
+    std = np.append(model.std(scales)[model.errors], field)
+    square, shown = _against(model, root, values, std)
+    square[: model.systematic.size] *= scales[model.systematic.group] ** 2
     found = np.ones(FIELD + 1)
     for place in np.unique(group):
         mine = group == place

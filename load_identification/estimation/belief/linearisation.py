@@ -49,24 +49,22 @@ LATER = 0.05
 payload explains them; where none does it would happen at every block."""
 
 
+NOT_DUE = -1e6
+"""Time since the last relaxation with which none becomes due while kept blocks are evaluated [s]:
+the load walks meanwhile."""
+
+
 class Start(NamedTuple):
-    """The state before the kept blocks, see `Belief`; `body` is what was `carried` then, (10,)."""
+    """The state before the kept blocks, see `Belief`."""
 
     triangles: tuple[FloatArray, ...]
     scores: FloatArray
     blur: FloatArray
-    body: FloatArray
+    load: FloatArray
 
     def of(self, members: Sequence[int], scores: FloatArray) -> Start:
         """Return the start of some members of the bank, with other scores."""
         return self._replace(triangles=tuple(self.triangles[k] for k in members), scores=scores)
-
-
-def carried(belief: Belief) -> FloatArray:
-    """Return the load phi (10,) under which the pose field in the triangles is."""
-    if belief.start is None or belief.body.any():
-        return belief.body
-    return belief.start.body
 
 
 def keep(belief: Belief, block: Block, learn: bool) -> Belief:
@@ -119,11 +117,11 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
 
     With `own`, they weigh no more than the noise of accelerations allows under this load.
     """
-    start = belief.start or Start(belief.triangles, belief.scores, belief.blur, belief.body)
+    start = belief.start or belief.begun
     begun = start._replace(
-        triangles=belief.model.under_load(start.triangles, start.body, body), body=body
+        triangles=belief.model.under_load(start.triangles, start.load, body), load=body
     )
-    again = replace(belief, **begun._asdict(), start=None, unrelaxed=-np.inf)
+    again = replace(belief, **begun._asdict(), body=body, start=None, unrelaxed=NOT_DUE)
     for kept in belief.held:
         noise = belief.noise.at(kept.rest)
         block = belief.derated(kept, body) if own else kept

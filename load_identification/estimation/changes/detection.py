@@ -40,15 +40,12 @@ from load_identification.estimation.changes.hypotheses import (
     still_possible,
 )
 from load_identification.estimation.changes.recovery import ENOUGH, Noisier, Recovery, another_load
+from load_identification.estimation.changes.settling import HASTY_NS, SETTLING, settled_load
 from load_identification.estimation.changes.slow_change import SlowChange, constant
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.typing_aliases import FloatArray
-
-SETTLING = 0.35
-"""Time after the alarm during which blocks are not used to identify the change [s]: if a gripper
-closes or a driver zeroes slowly, they belong neither to the old state nor to the new."""
 
 FEWEST = 3
 """Least number of blocks that a hypothesis must explain to be named."""
@@ -190,6 +187,7 @@ class ChangeDetection:
         self._steady, self._moved, self._turned, self._blocks, self._rows = 0.0, 0.0, 0.0, 0, 0
         self._facing: FloatArray | None = None
         self._leader: tuple[Hypothesis | None, int] = (None, 0)
+        self._seen: list[tuple[Belief, Block]] = []
 
     def _look_into(self, before: Belief, block: Block) -> Belief:
         """Update the hypotheses by a block; return the belief before, or that of the cause."""
@@ -220,6 +218,8 @@ class ChangeDetection:
                 return self.before
         else:
             self._candidates = hypotheses(self.before, self._earlier, block)
+        if hasty := block.stamp - self._since < HASTY_NS:
+            self._seen.append((self.before, block))
         self._candidates = {h: c.with_block(block) for h, c in self._candidates.items()}
         self._first = self._first or self._misfit
         if self._facing is None:
@@ -237,6 +237,8 @@ class ChangeDetection:
         unseen = named is Hypothesis.OFFSET and self._gap
         named = Hypothesis.BOTH if unseen else named
         found = self._candidates[named]
+        if hasty and EVENTS[named].changes_load:
+            found, self._rows = settled_load(named, self._seen)
         if named is Hypothesis.SAME:
             possible = still_possible(self._candidates)
             if possible.any():

@@ -79,9 +79,8 @@ class SlowChange:
         if self._facing is None or angle_between(self._facing, block.direction) > TURNED:
             self._facing, self._turned = block.direction, stamp
         walks = bank.pouring > 0.0
-        if stamp - self._turned < CONSTANT_NS:
-            # A sensor that turns tells a load from an offset that drifts.
-            walks &= ~bank.doubted
+        # A sensor that turns tells a load from an offset that drifts.
+        own = walks & ~bank.doubted if stamp - self._turned < CONSTANT_NS else walks
         if belief.weight @ walks <= LEADS or self._anew:
             self._leads_since, self._led, self._anew = stamp, None, False
         elif block.rest:
@@ -90,7 +89,7 @@ class SlowChange:
         else:
             walked = self._has_walked(belief, walks) or self.words(stamp)
             lasts = stamp - self._leads_since >= LASTS_NS
-            if lasts:
+            if lasts and belief.weight @ own > LEADS:
                 self._suspected = stamp
             if lasts and walked:
                 self._changing(self._leads_since, stamp)
