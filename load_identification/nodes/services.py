@@ -31,7 +31,7 @@ from load_identification.nodes.transport.runtime import guard
 from load_identification.nodes.transport.subscriptions import DrainedService
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.weighing.catalogue import KnownObject, load_catalogue
-from load_identification.weighing.conditions import Conditions, Refusal
+from load_identification.weighing.conditions import STOPPED, Conditions, Refusal
 from load_identification.weighing.mass_check import Expectation, check_mass
 from load_identification.weighing.static_estimate import NotAtRestError, require_quiet
 
@@ -191,7 +191,7 @@ class Services:
                 )
             yield f'{count} of {wanted} samples'
             try:
-                if self.require.fresh() < begin:
+                if self.require.fresh(STOPPED) < begin:
                     raise Refusal('the stamps have jumped back')
                 self.require.standing(begin)
                 self.require.no_channel_stuck()
