@@ -106,7 +106,7 @@ class MotionFilter(DescribedRobot):
         self, differentiator: Differentiator, gravity: Sequence[float], wrench_convention: str
     ) -> None:
         super().__init__(gravity)
-        self.dropped: Counter[str] = Counter()
+        self.dropped: Counter[str] = differentiator.dropped
         self.taken = self.given = 0
         """Number of samples received, and number returned."""
         self._wrong_velocity = ''
@@ -133,9 +133,14 @@ class MotionFilter(DescribedRobot):
         return self.limits.words
 
     @property
+    def bunched(self) -> str:
+        """Warning that stamps of the wrench are too clustered to be filtered; empty: no."""
+        return self.differentiator.bunches.words('/wrench')
+
+    @property
     def words(self) -> str:
         """Problems that do not stop the samples, in words; empty: none."""
-        parts = self.health.words, self.implausible, self._wrong_velocity
+        parts = self.health.words, self.implausible, self._wrong_velocity, self.bunched
         return '; '.join(filter(None, parts))
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
