@@ -8,7 +8,8 @@ from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import FilteredBatch
 
 UNMEASURED = 5.0
-"""Samples came, and no channel of any told anything for so long: nothing is claimed [s]."""
+"""Samples came, and no channel of any told anything for so long: nothing is claimed, nor told to
+the driver [s]."""
 
 CONFIRMING = 3
 """Usable blocks after which what was known before holds again: a change is detected in them."""

@@ -1,4 +1,4 @@
-"""A number by which robots are told apart that move the sensor differently."""
+"""Number a robot by its motion of the sensor: other motion, another number."""
 
 from __future__ import annotations
 

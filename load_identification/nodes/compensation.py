@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 
-from load_identification.errors import DescriptionError, FrameError, ParameterError
+from load_identification.errors import DescriptionError, ParameterError
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.names import COMPENSATED
 from load_identification.interface.parameters import COMPENSATION, CONVENTIONS, Parameters
 from load_identification.model.robot import Robot
-from load_identification.nodes.diagnostics import PipelineNode
+from load_identification.nodes.diagnostics import WARNING, PipelineNode
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.inputs import RawInputs
 from load_identification.nodes.transport.publishers import SixNumberPublisher
@@ -38,6 +37,15 @@ class CompensationNode(PipelineNode):
         _check_frame(self.declared)
         self.stage = Compensation(self.declared)
         self.publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_compensated')
+        self.warning = ''
+        """That the robot cannot give the frame requested, in words; empty: it can."""
+        self._checked: tuple[Robot | None, str | None] = None, None
+
+    def check(self, known: DescribedRobot) -> None:
+        """Look whether the frame requested can be given, as soon as the robot is known."""
+        now = known.robot, known.description
+        if now[0] is not self._checked[0] or now[1] is not self._checked[1]:
+            self._checked, self.warning = now, self.stage.unusable_frame(*now)
 
     def publish(self, wrenches: Sequence[WrenchBatch]) -> None:
         """Publish compensated wrenches."""
@@ -56,24 +64,24 @@ class CompensationNode(PipelineNode):
         return self.stage.dropped
 
     def details(self) -> Mapping[str, str]:
-        """Return the number of wrenches compensated."""
-        return {COMPENSATED: str(self.stage.given)}
+        """Return the number of wrenches compensated, and what is wrong with the frame."""
+        return {COMPENSATED: str(self.stage.given), WARNING: self.warning}
 
 
 def _check_frame(parameters: Parameters) -> None:
-    frame, sensor = parameters.compensated_frame, parameters.sensor_frame
-    if not (frame and sensor and parameters.robot_description):
+    """Raise ParameterError if the description that is a parameter lacks the frame requested."""
+    description, robot = parameters.robot_description, None
+    if not (parameters.compensated_frame and description):
         return
     try:
-        robot = Robot(parameters.robot_description, sensor, parameters.gravity)
+        if parameters.sensor_frame:
+            robot = Robot(description, parameters.sensor_frame, parameters.gravity)
+        problem = Compensation(parameters).unusable_frame(robot, description)
     except DescriptionError:
         # It is refused, or completed by /tf_static, where it is used.
         return
-    still = np.zeros(len(robot.joints))
-    try:
-        robot.seen_from(frame, still, still)
-    except FrameError as error:
-        raise ParameterError(f'parameter compensated_frame: {error}') from error
+    if problem:
+        raise ParameterError(f'parameter {problem}')
 
 
 class StandaloneCompensationNode(CompensationNode):
@@ -99,6 +107,7 @@ class StandaloneCompensationNode(CompensationNode):
 
     def tick(self) -> None:
         """Compensate waiting wrenches if there is a subscriber; otherwise leave them unread."""
+        self.check(self._described)
         read = self._inputs.read()
         if self.publisher.wanted:
             self._compensate(list(read[0]), list(read[1]))

@@ -162,7 +162,8 @@ class PipelineNode(Node, ABC):
             reason, values = self.reason(), dict(self.details())
             warning, count = values.pop(WARNING, ''), guard.count
             caught = f'{count} internal errors, the last {guard.words}' if count else ''
-            message = '; '.join(filter(None, (reason, warning, caught)))
+            told = '' if warning in reason else warning
+            message = '; '.join(filter(None, (reason, told, caught)))
             # A longer duration alone is no change.
             kind = NUMBER.sub('', message)
             if kind != logged and now >= may_log:

@@ -58,6 +58,8 @@ class FilterNode(PipelineNode):
         if not lately:
             window = 2.0 * self.stage.differentiator.delay
             return f'no piece without a gap is as long as the filter, {window:.3f} s'
+        if self.stage.bunched:
+            return f'all samples dropped: {self.stage.bunched}'
         return f'all samples dropped: {lately.most_common(1)[0][0]}, see docs/interface.md'
 
     def counts(self) -> Counter[str]:

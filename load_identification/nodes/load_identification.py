@@ -35,8 +35,9 @@ class Pipeline:
         return self._fusion, self._filter, self._estimator, self._compensation
 
     def report(self) -> Report:
-        """Return the reports of the fusion and filter nodes, combined."""
-        return self._fusion.report() + self._filter.report()
+        """Return the reports of the fusion and filter nodes, and the warning of compensation."""
+        warning = Report(warning=self._compensation.warning)
+        return self._fusion.report() + self._filter.report() + warning
 
     @property
     def period(self) -> float:
@@ -57,6 +58,7 @@ class Pipeline:
         self._listened = synchronized.wanted or filtered.wanted or self._estimator.outputs.listened
         self._compensate = self._compensation.publisher.wanted
         self._filter.description.look_for_frame()
+        self._compensation.check(self._filter.stage)
         self._take()
         if self._compensate:
             now = time.monotonic()

@@ -20,18 +20,25 @@ from std_srvs.srv import Trigger
 from load_identification.estimation.belief.tool import NO_TOOL
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import CLEARLY_HELD, TURN
+from load_identification.estimation.payload_estimate import DOUBT
 from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters, check
 from load_identification.nodes import service_responses as answers
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.driver.handover import Handover
 from load_identification.nodes.service_responses import Job
-from load_identification.nodes.store import DriverState, Persistence, Stored, StoredTool
+from load_identification.nodes.store import (
+    DriverState,
+    Persistence,
+    Stored,
+    StoredTool,
+    no_body,
+)
 from load_identification.nodes.transport.runtime import guard
 from load_identification.nodes.transport.subscriptions import DrainedService
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.weighing.catalogue import KnownObject, load_catalogue
-from load_identification.weighing.conditions import Conditions, Refusal
+from load_identification.weighing.conditions import STOPPED, Conditions, Refusal
 from load_identification.weighing.mass_check import Expectation, check_mass
 from load_identification.weighing.static_estimate import NotAtRestError, require_quiet
 
@@ -191,7 +198,7 @@ class Services:
                 )
             yield f'{count} of {wanted} samples'
             try:
-                if self.require.fresh() < begin:
+                if self.require.fresh(STOPPED) < begin:
                     raise Refusal('the stamps have jumped back')
                 self.require.standing(begin)
                 self.require.no_channel_stuck()
@@ -284,6 +291,9 @@ class Services:
             why = '; '.join(why for why in estimate.reasons if not why.startswith('inertia'))
             raise Refusal(f'{why}: {TURN}' if estimate.identified[0] else why)
         body, shared = (estimate.total, estimate.total_covariance), self._estimator.shared
+        if why := no_body(*body):
+            # It would be taken for damaged at the next start, with all that is stored beside it.
+            raise Refusal(f'{why}: {DOUBT}')
         tool = StoredTool(*body, shared, estimate.stamp, frame=estimate.frame)
         self._weigher.set_tool(tool)
         self._estimator.events.add(EventKind.SAVE_TOOL, self._estimator.newest)

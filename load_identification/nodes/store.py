@@ -16,8 +16,10 @@ from rclpy.node import Node
 
 from load_identification.errors import LoadIdentificationError, ParameterError
 from load_identification.estimation.belief.tool import Tool
+from load_identification.estimation.payload_estimate import FARTHEST
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.files import FileError, field, read_yaml, vector, write_whole
+from load_identification.numerics.nearest_body import nearest_consistent
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.stored_errors import (
     LARGEST,
@@ -30,6 +32,10 @@ from load_identification.weighing.stored_errors import (
 )
 
 VERSION = 1
+
+NO_BODY = 2.0 * FARTHEST
+"""Distance of the nearest real body from which on a tool is damaged [-]. Tools saved by noise and
+errors of an ordinary cell are up to 4 standard deviations away; a wrong digit makes hundreds."""
 
 OTHER = 'another node of this name'
 
@@ -122,6 +128,8 @@ def _stored(document: Any) -> Stored:
     section = field(document, 'tool')
     if section is not None:
         value, covariance, stamp = _quantity(section, 'tool', 10)
+        if why := no_body(value, covariance):
+            raise ParameterError(f'tool.value: {why}')
         frame = _frame(section, 'tool')
         tool = StoredTool(value, covariance, shared_of(section), stamp, frame=frame)
     # Files of before do not have it.
@@ -134,6 +142,17 @@ def _stored(document: Any) -> Stored:
         stamp, frame = _stamp(section, 'driver'), _frame(section, 'driver')
         driver = DriverState(held, taken_off, stamp, frame)
     return Stored(offset, tool, driver)
+
+
+def no_body(parameters: FloatArray, covariance: FloatArray) -> str:
+    """Return why a tool cannot be, in words; empty: a body has it within its uncertainty."""
+    nearest = nearest_consistent(parameters, covariance)
+    away = nearest.distance
+    if not nearest.converged:
+        away = -float(parameters[0]) / float(np.sqrt(covariance[0, 0]))
+    if not away > NO_BODY:
+        return ''
+    return f'no real body has it, the nearest is {away:.0f} standard deviations away'
 
 
 def _set_aside(path: Path, reason: str) -> StoreError:

@@ -60,7 +60,7 @@ class HexapodFilter:
         max_gap: float,
     ) -> None:
         self.mechanism = mechanism
-        self.dropped: Counter[str] = Counter()
+        self.dropped: Counter[str] = differentiator.dropped
         self.waiting_for = 'the first leg states'
         """Reason why samples are not used, in words; empty if they are."""
         self._differentiator = differentiator
@@ -81,6 +81,11 @@ class HexapodFilter:
     def delay(self) -> float:
         """Delay of an output after the last sample used for it [s]."""
         return self._differentiator.delay
+
+    @property
+    def bunched(self) -> str:
+        """Warning that stamps are too clustered to be filtered, in words; empty: no."""
+        return self._differentiator.bunches.words('/joint_states')
 
     def reset(self) -> None:
         """Forget all samples and the friction level."""

@@ -66,7 +66,7 @@ class EffortIdentifier(Identifier):
         return self._stage.dropped
 
     def lacking(self, dropped: Counter[str]) -> str:
-        return f'waiting for {self._stage.waiting_for}'
+        return self._stage.bunched or f'waiting for {self._stage.waiting_for}'
 
 
 def leg_identifier(

@@ -281,6 +281,7 @@ class WristIdentifier(Identifier):
             synchronizer = self._front.synchronizer
             why = self._front.motion_filter.limits.last
             # Where some samples were complete, nothing has stopped all.
+            why = why or self._front.motion_filter.bunched
             why = why or ('' if synchronizer.given else synchronizer.why_nothing(dropped))
             return f'dropped {in_words(dropped)}; {why or "see docs/interface.md"}'
         window = 2 * self._front.motion_filter.differentiator.delay

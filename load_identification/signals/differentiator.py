@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from load_identification.signals.joint_noise import (
     acceleration_noise,
 )
 from load_identification.signals.jumps import UNKNOWN_LIMIT
+from load_identification.signals.stamps import Bunches
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 CUTOFF_TIMES_WINDOW = 2.3237
@@ -178,6 +180,10 @@ class Differentiator:
         self._period = round(1e9 / output_rate)
         self.max_gap = round(max_gap * 1e9)
         """Longest gap within a window [ns]."""
+        self.dropped: Counter[str] = Counter()
+        """Number of outputs left out, by reason."""
+        self.bunches = Bunches()
+        """Stamps that leave the polynomial undetermined."""
         # Outlives a reset: stamps that start again do not change the driver.
         self._names: tuple[str, ...] = ()
         self._filled_in = FilledIn(0)
@@ -215,6 +221,7 @@ class Differentiator:
             self._names, self._filled_in = batch.names, FilledIn(joints)
         self._append(batch)
         result = self._fit(*self._complete_windows())
+        self.bunches.settle(0 if result is None else len(result.stamps))
         self._trim()
         return result
 
@@ -254,17 +261,26 @@ class Differentiator:
         done |= starts[centres] != starts[newest]
         self._is_centre[centres[done]] = False
         first_seen, last_seen = np.maximum(first, 0), np.minimum(last, newest)
-        # A window cut off by the ends of a segment to less than three quarters is one-sided.
+        # A window of less than three quarters is one-sided: at an end of a segment, at a gap, or
+        # between bunches of stamps.
         reach = self._half * 3 // 4
-        whole = (
-            (first >= 0)
-            & (last <= newest)
-            & (starts[first_seen] == starts[last_seen])
-            & (where - stamps[first_seen] >= reach)
-            & (stamps[last_seen] - where >= reach)
-        )
-        take = done & whole
+        inside = (first >= 0) & (last <= newest) & (starts[first_seen] == starts[last_seen])
+        before = where - stamps[first_seen] >= reach
+        after = stamps[last_seen] - where >= reach
+        take = done & inside & before & after
+        if not take[done].all():
+            before |= where - starts[centres] >= self._half
+            after |= starts[np.minimum(last_seen + 1, newest)] == starts[centres]
+            cut = np.flatnonzero(done & inside & before & after & ~take)
+            self._leave_out(cut, first, last, whole=False)
         return centres[take], first[take], last[take]
+
+    def _leave_out(self, windows: IntArray, first: IntArray, last: IntArray, whole: bool) -> None:
+        """Count windows that are lost: whole ones, and one-sided ones between bunches."""
+        for k in windows.tolist():
+            around = self._stamps[max(first[k] - 1, 0) : last[k] + 2]
+            if self.bunches.lose(around) or whole:
+                self.dropped['stamps_bunched'] += 1
 
     def _fit(
         self, centres: IntArray, first: IntArray, last: IntArray
@@ -279,6 +295,7 @@ class Differentiator:
         kernels = polynomial_kernels(offsets, used.astype(float))
         determined = np.isfinite(kernels[:, 0, 0])
         if not determined.all():
+            self._leave_out(np.flatnonzero(~determined), first, last, whole=True)
             return self._fit(centres[determined], first[determined], last[determined])
         values = self._values[index]
         fitted = kernels.swapaxes(1, 2) @ values

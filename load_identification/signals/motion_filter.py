@@ -59,7 +59,8 @@ class DescribedRobot:
         self.refused_frame: str | None = None
         """Frame of the wrench for which the description cannot be used."""
         self._gravity = tuple(gravity)
-        self._description: str | None = None
+        self.description: str | None = None
+        """The description in use; None: there is none yet."""
         self._named = False
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
@@ -73,7 +74,7 @@ class DescribedRobot:
         robot = Robot(description, sensor_frame, self._gravity) if sensor_frame else None
         if robot is None:
             parse_description(description)
-        self._description, self.robot, self.refused_frame = description, robot, None
+        self.description, self.robot, self.refused_frame = description, robot, None
         self._named = bool(sensor_frame)
         self.waiting_for = '' if robot else 'the first wrench, for its frame'
 
@@ -81,9 +82,9 @@ class DescribedRobot:
         """Return the robot, built for the wrench's frame if no sensor frame was given."""
         if self.robot is not None and not self._named and frame != self.robot.sensor_frame:
             self.robot = None
-        if self.robot is None and self._description is not None and frame != self.refused_frame:
+        if self.robot is None and self.description is not None and frame != self.refused_frame:
             try:
-                self.robot = Robot(self._description, frame, self._gravity)
+                self.robot = Robot(self.description, frame, self._gravity)
                 self.refused_frame, self.waiting_for = None, ''
             except DescriptionError as error:
                 self.refused_frame, self.waiting_for = frame, str(error)
@@ -106,7 +107,7 @@ class MotionFilter(DescribedRobot):
         self, differentiator: Differentiator, gravity: Sequence[float], wrench_convention: str
     ) -> None:
         super().__init__(gravity)
-        self.dropped: Counter[str] = Counter()
+        self.dropped: Counter[str] = differentiator.dropped
         self.taken = self.given = 0
         """Number of samples received, and number returned."""
         self._wrong_velocity = ''
@@ -133,9 +134,14 @@ class MotionFilter(DescribedRobot):
         return self.limits.words
 
     @property
+    def bunched(self) -> str:
+        """Warning that stamps of the wrench are too clustered to be filtered; empty: no."""
+        return self.differentiator.bunches.words('/wrench')
+
+    @property
     def words(self) -> str:
         """Problems that do not stop the samples, in words; empty: none."""
-        parts = self.health.words, self.implausible, self._wrong_velocity
+        parts = self.health.words, self.implausible, self._wrong_velocity, self.bunched
         return '; '.join(filter(None, parts))
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:

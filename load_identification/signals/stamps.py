@@ -1,4 +1,4 @@
-"""Gate the stamps of every incoming stream."""
+"""Gate the stamps of every incoming stream, and recognise those that come in bunches."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Collection
 import numpy as np
 
 from load_identification.typing_aliases import FloatArray, IntArray
+
+MANY_LOST = 40
+"""Count from which on lost windows are said: each counts 4 and each other -1 [-]. It grows where
+more than a fifth is lost."""
 
 
 class StampGate:
@@ -126,3 +130,40 @@ class StampGate:
 
     def _drop(self, reason: str) -> None:
         self._dropped[f'{self._stream}_{reason}'] += 1
+
+
+class Bunches:
+    """Recognise stamps in bunches, as of samples read together and stamped when they are read.
+
+    They are noticed by windows of a filter in which they do not determine the motion between.
+    """
+
+    def __init__(self) -> None:
+        self._surplus = self._lost = 0
+        self._period = 0
+
+    def lose(self, stamps: IntArray) -> bool:
+        """Take in the stamps around a window that is lost [ns]; return whether by bunches."""
+        steps = np.diff(stamps)
+        long = steps > steps.max() // 4
+        begins = stamps[1:][long]
+        # They are short against the time between them, and more than half have several samples.
+        bunched = 2 * len(stamps) >= 3 * len(begins) and 4 * steps[~long].sum() < steps.sum()
+        if bunched:
+            self._lost += 1
+            self._period = round(np.diff(begins).mean() if len(begins) > 1 else steps.max())
+        return bool(bunched)
+
+    def settle(self, count: int) -> None:
+        """Take in how many windows were not lost meanwhile."""
+        self._surplus = min(max(self._surplus + 4 * self._lost - count, 0), 2 * MANY_LOST)
+        self._lost = 0
+
+    def words(self, topic: str) -> str:
+        """Return that many windows of late have been lost, and why; empty: few."""
+        if self._surplus < MANY_LOST:
+            return ''
+        return (
+            f'stamps of {topic} come in bunches every {1e-6 * self._period:.0f} ms: '
+            'have the driver stamp samples when they are measured'
+        )

@@ -227,11 +227,13 @@ class Synchronizer:
         refused = [each for each, _ in dropped.most_common() if each in REFUSED]
         if refused:
             return f'all of {REFUSED[refused[0]]}'
-        for topic, count, period in (
-            ('/joint_states', 'joint_states', self.joints.period),
-            ('/wrench', 'wrench', self._wrench_gate.period),
+        for topic, count, period, heard in (
+            ('/joint_states', 'joint_states', self.joints.period, self.joints.newest_heard),
+            ('/wrench', 'wrench', self._wrench_gate.period, self._wrench_gate.heard),
         ):
             if reason == f'{count}_stamp_zero':
+                if (heard or 0) < 0:
+                    return f'all of {topic} dropped: negative stamps: which clock has the driver?'
                 return f'all of {topic} dropped: stamps of zero: no header.stamp filled in?'
             if reason == f'{count}_stamp_not_increasing':
                 return f'all of {topic} dropped: stamps stand still: a driver or a clock paused?'

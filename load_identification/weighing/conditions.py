@@ -18,6 +18,10 @@ from load_identification.weighing.verdict import SURE
 STALE = 0.5
 """Age of the newest raw sample beyond which samples are stale [s]."""
 
+STOPPED = 0.9
+"""The same for samples that have stopped while they were averaged [s]: the stages before have said
+by then which stream it was."""
+
 
 class Refusal(Exception):  # noqa: N818
     """A service refuses; the text gives the reason."""
@@ -97,7 +101,7 @@ class Conditions:
                         'synchronized/joint_states too'
                     )
                 raise Refusal(f'no wrench with joint states yet{because}')
-            raise Refusal(f'wrench {age:.1f} s old{because}')
+            raise Refusal(f'newest wrench with joint states {age:.1f} s old{because}')
         self._usable()
         return newest
 
@@ -115,7 +119,9 @@ class Conditions:
             raise Refusal('the driver is being told of a payload: wait for its answer')
         upstream = self._upstream()
         if upstream.health and ALIVE not in upstream.health.values():
-            raise Refusal(f'no channel of the wrench is alive: {upstream.warning}')
+            # While samples are held up, as before a description, no channel is known to be alive.
+            why = upstream.warning or 'sensor or cable?'
+            raise Refusal(upstream.waiting_for or f'no channel of the wrench is alive: {why}')
 
     def no_channel_stuck(self) -> None:
         """Refuse if a channel that the sensor has is stuck or saturated."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bags import (
     MCAP,
@@ -27,6 +28,7 @@ from rosbags.rosbag2 import StoragePlugin
 from load_identification.commands.identify_load import main
 from load_identification.recordings.reader import JOINT_STATE, WRENCH
 from load_identification.simulation.sensors import Recording
+from load_identification.typing_aliases import IntArray
 
 
 def test_missing_topics_are_named_with_those_of_their_type(
@@ -63,6 +65,12 @@ def test_topic_without_messages_is_named(
 
 def whole(sim: Recording, urdf: str = URDF, **of_wrench: str) -> list[Recorded]:
     return [description(urdf), *joint_states(sim), *wrenches(sim, **of_wrench)]
+
+
+def read_together(stamps: IntArray) -> IntArray:
+    """Return stamps of when wrenches are read, once in 30 ms, 50 µs apart."""
+    reads = stamps // 30_000_000 * 30_000_000
+    return np.asarray(reads + 50_000 * (np.arange(len(reads)) - np.searchsorted(reads, reads)))
 
 
 NAMES = ['joint_1', 'a', 'joint_3', 'b', 'joint_5', 'joint_6']
@@ -105,6 +113,13 @@ FIELDS = ('stamps', 'position', 'velocity', 'wrench')
         (
             lambda sim: whole(replace(sim, **{name: getattr(sim, name)[:10] for name in FIELDS})),
             'as long as the filter',
+        ),
+        (
+            lambda sim: [
+                *whole(sim)[: 1 + len(sim.stamps)],
+                *wrenches(replace(sim, stamps=read_together(sim.stamps))),
+            ],
+            r'dropped stamps_bunched \d+; stamps of /wrench come in bunches every 30 ms: have',
         ),
     ],
     ids=lambda case: case if isinstance(case, str) else '',

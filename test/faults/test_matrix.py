@@ -186,6 +186,18 @@ def rounded(grain: int) -> Callable[[Any], None]:
     return lambda content: restamped(-(stamp_of(content) % grain))(content)
 
 
+def read_together(period: int) -> Callable[[Any], None]:
+    """Return an edit that stamps messages when they are read, once a period [ns]."""
+    last = [0, 0]
+
+    def edit(content: Any) -> None:
+        read = stamp_of(content) // period * period
+        last[:] = read, 0 if read != last[0] else last[1] + 50_000
+        restamped(last[0] + last[1] - stamp_of(content))(content)
+
+    return edit
+
+
 ALL_DROPPED = 'all of {} dropped: '
 
 
@@ -216,6 +228,9 @@ def faults() -> dict[str, Fault]:
         'wrench without stamps': Fault(on(WRENCH, with_stamp(0, 0)), 'stamps of zero'),
         'joint states without stamps': Fault(on(JOINTS, with_stamp(0, 0)), 'stamps of zero'),
         'wrench with one stamp': Fault(on(WRENCH, with_stamp(5, 0)), WRENCH),
+        'wrenches read in batches': Fault(
+            on(WRENCH, read_together(NS // 40)), 'stamps of /wrench come in bunches every 25 ms'
+        ),
         'position NaN': Fault(on(JOINTS, put_item('position', 1, np.nan)), 'joint_2'),
         'three of ten wrench values NaN': Fault(
             now_and_then_nan(WRENCH, *(put(axis, np.nan) for axis in AXES)), 'NaN.*sensor driver'
@@ -261,7 +276,13 @@ def faults() -> dict[str, Fault]:
     }
 
 
-SHORT = ('wrench repeats itself', 'no wrench', 'position NaN', 'three of ten positions NaN')
+SHORT = (
+    'wrench repeats itself',
+    'no wrench',
+    'wrenches read in batches',
+    'position NaN',
+    'three of ten positions NaN',
+)
 """Of these something is to be seen in every run of the tests."""
 
 

@@ -28,6 +28,7 @@ from launch_files import (
     started,
 )
 
+from load_identification.estimation.payload_estimate import FARTHEST, ORDINARY
 from load_identification.interface.parameter_file import from_yaml
 from load_identification.interface.parameters import TABLE, Parameters, check
 
@@ -329,3 +330,9 @@ def test_a_comment_says_unit_and_range(name: str) -> None:
         ]
     for choice in info['choices']:
         assert f'{choice}:' in comment
+
+
+def test_how_far_from_a_real_body_a_warning_is_given_is_said() -> None:
+    comment = comments()['bounding_ellipsoid']
+    assert f'more than {ORDINARY:g} standard deviations away' in comment
+    assert f'from {FARTHEST:g} on nothing is claimed' in comment

@@ -86,7 +86,7 @@ def test_stale_wrench_is_refused_with_its_age(arm: Arm, live: tuple[Arm, Pipelin
     for service in ('calibrate_offset', 'check_mass', 'save_tool'):
         answer = arm.call_in_silence(service)
         assert not answer.success
-        age = re.match(r'wrench (\d+\.\d) s old', answer.reason)
+        age = re.match(r'newest wrench with joint states (\d+\.\d) s old', answer.reason)
         assert age, answer.reason
         assert 0.9 < float(age[1]) < 5.0
 

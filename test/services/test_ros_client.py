@@ -172,9 +172,9 @@ def test_can_be_awaited(hand: LoadIdentification) -> None:
         await hand.reset_async()
         with pytest.raises(ParameterError):
             await hand.check_mass_async(tolerance=-1.0)
-        return (await hand.call_async('clear_tool')).success, 7
+        return await hand.clear_tool_async(), (await hand.call_async('clear_tool')).success, 7
 
-    assert asyncio.run(ask()) == (True, 7)
+    assert asyncio.run(ask()) == (None, True, 7)
 
 
 def test_a_callback_may_wait_though_it_keeps_its_own_node_waiting(

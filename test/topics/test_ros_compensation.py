@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
@@ -33,6 +34,7 @@ from load_identification.model.regressor import gravity_wrench
 from load_identification.typing_aliases import FloatArray
 
 TOPIC = f'{NAMESPACE}/wrench_compensated'
+ROLES = ['fusion', 'filter', 'estimator', 'compensation']
 NOISE = np.repeat([0.1, 0.005], 3)
 HELD = InertialParameters.from_center_of_mass(0.7, [0.01, 0.0, 0.05], np.zeros((3, 3)))
 """What the robot's driver believes to hang there."""
@@ -208,6 +210,24 @@ def test_alone_it_waits_for_what_to_take_off_and_takes_it_off() -> None:
         assert abs(after[0, 0] - 5.0) < 5.0 * NOISE[0]
 
 
+@pytest.mark.parametrize('nodes', [['load_identification'], ROLES], ids=['one', 'four'])
+def test_a_frame_that_a_description_by_topic_lacks_is_said_on_status(nodes: list[str]) -> None:
+    with Group() as group:
+        group.publish_inputs()
+        diagnostics = group.record(DiagnosticArray, '/diagnostics')
+        live = Pipeline(group)
+        for node in nodes:
+            wrong = node in ('compensation', 'load_identification')
+            group.start(node, {'compensated_frame': 'palm'} if wrong else {})
+        words = "compensated_frame: 'palm' is no link of the robot description"
+        group.wait_for(
+            lambda: words in said(diagnostics) and words in live.words,
+            words,
+            meanwhile=lambda: group.play(feed(recording(), group.next_base(), last=40)),
+        )
+        assert live.statuses[-1].level == DiagnosticStatus.WARN
+
+
 def test_alone_beside_the_estimator_it_is_that_of_the_one_process() -> None:
     """By the convention that the tests above do not have."""
     sim, ours = recording(), {'wrench_convention': 'on_load'}
@@ -232,7 +252,7 @@ def test_alone_beside_the_estimator_it_is_that_of_the_one_process() -> None:
             group.record(WrenchStamped, f'{p.namespace}/wrench_compensated') for p in (one, four)
         ]
         group.start(parameters=ours | held, remaps={'__ns': one.namespace})
-        for node in ('fusion', 'filter', 'estimator', 'compensation'):
+        for node in ROLES:
             parameters = {'estimator': ours | held, 'fusion': {}}.get(node, ours)
             group.start(node, parameters, {'__ns': four.namespace})
         for pipeline in (one, four):

@@ -89,7 +89,7 @@ class EffortFilter:
 
     def __init__(self, arm: IdentifiedArm, differentiator: Differentiator, max_gap: float) -> None:
         self.arm = arm
-        self.dropped: Counter[str] = Counter()
+        self.dropped: Counter[str] = differentiator.dropped
         self.waiting_for = 'the robot description'
         """Reason why samples are not used, in words; empty: none."""
         self.refused_frame: str | None = None
@@ -117,6 +117,11 @@ class EffortFilter:
     def delay(self) -> float:
         """Age of an output relative to the last sample it depends on [s]."""
         return self._differentiator.delay
+
+    @property
+    def bunched(self) -> str:
+        """Warning that stamps are too clustered to be filtered, in words; empty: no."""
+        return self._differentiator.bunches.words('/joint_states')
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Set the robot description; without a sensor frame, that of the last link is used.

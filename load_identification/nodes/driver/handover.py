@@ -15,6 +15,7 @@ from std_msgs.msg import String
 from load_identification.estimation.identifiability import limits
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
+from load_identification.estimation.usable_samples import UNMEASURED
 from load_identification.interface.names import PARAMETER_KEYS, told_apart
 from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import find_fixed_frame
@@ -30,9 +31,6 @@ from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.conditions import Conditions, Refusal
 from load_identification.weighing.plausibility import too_heavy
 from load_identification.weighing.verdict import SURE
-
-OLDEST = 5.0
-"""Nothing is handed over by samples or an estimate older than this [s]."""
 
 FOUND, ANSWERED, SETTLED = 1.0, 3.3, 4.3
 """By when the driver's service must be there, the driver have answered, and the wrench have
@@ -106,7 +104,7 @@ class Handover:
         """Tell the driver that nothing is held."""
         called = time.monotonic()
         link = self._required()
-        self._require.fresh(OLDEST)
+        self._require.fresh(UNMEASURED)
         self._require.standing()
         yield from self._hand_over(link, None, None, None, called)
 
@@ -119,14 +117,14 @@ class Handover:
 
     def _identified(self, link: DriverLink) -> PayloadEstimate:
         """Return an estimate that is good enough to be handed over."""
-        newest = self._require.fresh(OLDEST)
+        newest = self._require.fresh(UNMEASURED)
         self._require.standing()
         estimate = self._payload.estimator.estimate()
         if estimate is None:
             raise Refusal('no estimate yet')
         age = (newest - estimate.stamp) * 1e-9
-        if age > OLDEST:
-            raise Refusal(f'the estimate is {age:.1f} s old, {OLDEST:g} allowed')
+        if age > UNMEASURED:
+            raise Refusal(f'the estimate is {age:.1f} s old, {UNMEASURED:g} allowed')
         self._require.nothing_in_doubt('apply_payload')
         if estimate.reversed_sign:
             raise Refusal(estimate.reasons[0])

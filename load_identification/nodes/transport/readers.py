@@ -249,10 +249,13 @@ class TopicUpstream:
         """Yield new samples; a filtered sample never precedes the raw samples it was made from."""
         now = time.monotonic()
         for status in (each for array in self._diagnostics.take() for each in array.status):
-            # Those of this namespace's fusion and filter node.
+            # Those of this namespace's fusion and filter node; of compensation the warning.
             mine = status.hardware_id == self._namespace and status.name != self._name
-            if mine and all(item.key != COMPENSATED for item in status.values):
-                self._said[status.name] = now, Report.read(status)
+            if mine:
+                report = Report.read(status)
+                if any(item.key == COMPENSATED for item in status.values):
+                    report = Report(warning=report.warning)
+                self._said[status.name] = now, report
         health = self.report().health
         dead = tuple(health.get(channel, ALIVE) != ALIVE for channel in CHANNELS)
         # Taken first: raw samples of later filtered ones may not have arrived yet.

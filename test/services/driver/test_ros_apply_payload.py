@@ -188,7 +188,7 @@ def test_it_refuses_an_estimate_of_long_ago(arm: DriverArm) -> None:
     # Nor is it known then whether the arm stands still.
     for service in ('apply_payload', 'clear_payload'):
         answer = arm.call_in_silence(service)
-        assert re.match(r'wrench \d+\.\d s old', answer.reason)
+        assert re.match(r'newest wrench with joint states \d+\.\d s old', answer.reason)
     assert arm.told == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -319,3 +320,22 @@ def test_messages_of_no_use_are_not_put_down_to_clocks(reason: str, words: str) 
     assert synchronizer.why_nothing(Counter({'joint_state_missing': 300, reason: 100})).startswith(
         words
     )
+
+
+@pytest.mark.parametrize('topic', ['/wrench', '/joint_states'])
+@pytest.mark.parametrize(
+    ('stamp', 'words'),
+    [
+        (0, 'stamps of zero: no header.stamp filled in?'),
+        (-3_000_000_000, 'negative stamps: which clock has the driver?'),
+    ],
+)
+def test_stamps_of_no_clock_are_called_what_they_are(topic: str, stamp: int, words: str) -> None:
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    good = every(8.0, 800)
+    bad = np.full(len(good), stamp) + (good - good[0] if stamp else 0)
+    states = replace(joints(good, ('a',)), stamps=good if topic == '/wrench' else bad)
+    rows = replace(wrenches(good), stamps=bad if topic == '/wrench' else good)
+    synchronizer.update([states], [rows])
+    lately = Counter({k: n for k, n in synchronizer.dropped.items() if k.endswith('_stamp_zero')})
+    assert synchronizer.why_nothing(lately) == f'all of {topic} dropped: {words}'
