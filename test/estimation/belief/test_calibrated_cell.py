@@ -217,8 +217,8 @@ def outcome() -> Study:
 
 def test_the_payload_is_found_beside_twenty_times_its_mass() -> None:
     assert CASE.tool.mass / CASE.payload.mass > 19.0
-    # As near the bound as without a tool, where 1.25 is asked for. 8 runs leave 25 % of doubt about
-    # one parameter, some 10 % about all; benchmark/accuracy.py has 200.
+    # As near the bound as without a tool, where 1.25 is asked for. 8 runs leave 25 % of doubt of
+    # one parameter, some 10 % of all; benchmark/accuracy.py has 200.
     ratio = outcome().rmse[:PARAMETERS]
     assert np.sqrt(np.mean(ratio**2)) < 1.25, ratio
     assert np.all(ratio < 1.8), ratio
