@@ -164,7 +164,6 @@ def identified(
     ('delay', 'low_pass', 'says'),
     [
         (0.02, 0.0, 'the efforts are about 20 ms late'),
-        (-0.05, 0.0, 'the efforts are about 50 ms early'),
         # A first step of 20 ms hardly helps here.
         (0.15, 0.0, 'the efforts are about 150 ms late'),
         (-0.2, 0.0, 'the efforts are about 200 ms early'),

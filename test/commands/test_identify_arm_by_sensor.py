@@ -10,10 +10,11 @@ import numpy as np
 import pinocchio
 import pytest
 from arm_bags import GRAVITY, NOMINAL, RATE, TRUTH, efforts, stamps_of
-from bags import Command, description, forces, write
+from bags import Command, description, forces, said_by, write
 
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
+from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.interface.batches import WrenchBatch
 from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
 from load_identification.typing_aliases import FloatArray
@@ -58,6 +59,19 @@ def on_a_base_sensor(
     return write(path, [description(urdf), *messages], appended=appended)
 
 
+MOTION = smooth_motion(np.random.default_rng(7), 3, 2000, 1.0 / RATE)
+
+
+@pytest.fixture(scope='module')
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return a recording of `MOTION` with nothing wrong, and what is said of it."""
+    path = tmp_path_factory.mktemp('base') / 'sound'
+    on_a_base_sensor(path, MOTION, RATE, 7, BASE_OFFSET)
+    status, out, _ = said_by(identify_arm, path, '--sensor', 'base')
+    assert status == IDENTIFIED
+    return path, out
+
+
 def largest_share(out: str) -> float:
     """Return the largest error of a channel in per cent of its range."""
     shares = [float(s) for s in re.findall(r'^ ?[ft][xyz] .*?([\d.]+) %', out, re.M)]
@@ -72,10 +86,9 @@ def part_of(motion: JointMotion, samples: slice) -> JointMotion:
 
 @pytest.mark.parametrize('method', ['acceleration_free', 'ls', 'static replay'])
 def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
-    tmp_path: Path, command: Command, method: str
+    sound: tuple[Path, str], tmp_path: Path, command: Command, method: str
 ) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 2000, 1.0 / RATE)
-    path = on_a_base_sensor(tmp_path / f'base_{method}', motion, RATE, 7, BASE_OFFSET)
+    path, motion = sound[0], MOTION
     output = tmp_path / 'identified.urdf'
     options = ('--method', method)
     if method == 'static replay':
@@ -94,45 +107,37 @@ def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
 
 
 def test_a_base_that_leans_is_noticed_by_a_sensor_under_it(
-    tmp_path: Path, command: Command
+    sound: tuple[Path, str], tmp_path: Path, command: Command
 ) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 2000, 1.0 / RATE)
     aside = np.array([0.2, -0.1, 0.0])
-    for lean in (0.0, 1.0):
-        path = on_a_base_sensor(
-            tmp_path / f'lean_{lean}', motion, RATE, 7, BASE_OFFSET, GRAVITY + lean * aside
-        )
-        status, out, _ = command(path, '--sensor', 'base')
-        assert status == IDENTIFIED
-        (words,) = re.findall(r'gravity (.*) m/s²', ' '.join(out.split()))
+    path = tmp_path / 'leaning'
+    on_a_base_sensor(path, MOTION, RATE, 7, BASE_OFFSET, GRAVITY + aside)
+    status, out, _ = command(path, '--sensor', 'base')
+    assert status == IDENTIFIED
+    for lean, said in ((0.0, sound[1]), (1.0, out)):
+        (words,) = re.findall(r'gravity (.*) m/s²', ' '.join(said.split()))
         found = np.array(words.split(), dtype=float)
         # Plumb is not estimated; else noise of 0.02 N m in 2000 samples is of no account.
         np.testing.assert_allclose(found[:2], lean * aside[:2], atol=0.03 * lean)
 
 
 def test_velocities_that_are_late_are_not_taken_as_they_are(
-    tmp_path: Path, command: Command
+    sound: tuple[Path, str], tmp_path: Path, command: Command
 ) -> None:
-    q, qd, qdd = smooth_motion(np.random.default_rng(7), 3, 2000, 1.0 / RATE)
-    path = on_a_base_sensor(tmp_path / 'in_time', (q, qd, qdd), RATE, 7, BASE_OFFSET)
-    _, out, _ = command(path, '--sensor', 'base')
-    assert 'left out' not in out
+    assert 'left out' not in sound[1]
     # As of a driver that publishes the difference to the position before.
-    late = np.diff(q, axis=0, prepend=q[:1]) * RATE
-    felt = on_a_base_sensor(tmp_path / 'late', (q, qd, qdd), RATE, 7, BASE_OFFSET, published=late)
+    late = np.diff(MOTION[0], axis=0, prepend=MOTION[0][:1]) * RATE
+    felt = on_a_base_sensor(tmp_path / 'late', MOTION, RATE, 7, BASE_OFFSET, published=late)
     _, out, _ = command(felt, '--sensor', 'base')
     words = f'published velocities left out: they are {500.0 / RATE:.2g} ms late'
     assert words in ' '.join(out.split())
 
 
 def test_a_sensor_under_the_arm_of_the_opposite_sign_is_not_called_identified(
-    tmp_path: Path, command: Command
+    sound: tuple[Path, str], command: Command
 ) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 2000, 1.0 / RATE)
-    path = on_a_base_sensor(tmp_path / 'convention', motion, RATE, 7, BASE_OFFSET)
-    _, out, _ = command(path, '--sensor', 'base')
-    assert 'reversed' not in out
-    status, out, _ = command(path, '--sensor', 'base', '--wrench-convention', 'on_load')
+    assert 'reversed' not in sound[1]
+    status, out, _ = command(sound[0], '--sensor', 'base', '--wrench-convention', 'on_load')
     assert status == NOT_IDENTIFIED
     assert largest_share(out) > 10.0
     assert 'no physically consistent links explain the data' in out

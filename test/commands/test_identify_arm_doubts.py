@@ -22,6 +22,7 @@ def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return arm_bag(tmp_path_factory.mktemp('arm') / 'bag', *moved(1, 2.0))
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_a_joint_that_moves_without_an_effort_is_no_identified_arm(
     tmp_path: Path, command: Command
 ) -> None:
@@ -110,6 +111,7 @@ def test_an_error_as_large_as_what_was_measured_is_no_identified_arm(
     assert 'no better than by the description' not in out
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_links_that_are_known_already_are_predicted_no_better(
     tmp_path: Path, command: Command
 ) -> None:

@@ -18,7 +18,7 @@ import yaml
 from bags import URDF, description, error_of, in_a_shell, joint_states, recorded, wrenches, write
 from checkout import ROOT
 
-from load_identification.commands.identify_load import main
+from load_identification.commands.identify_load import NOT_IDENTIFIED, main
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.sensors import Recording, SensorModel, aluminium_block
@@ -100,16 +100,16 @@ def test_description_may_be_a_parameter(sim: Recording, tmp_path: Path) -> None:
 
 
 def test_parameters_under_a_name_that_no_node_has_are_warned_of(
-    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / 'parameters.yaml'
+    bag, path = recorded(tmp_path, short), tmp_path / 'parameters.yaml'
     section = {'ros__parameters': {'force_noise': 0.1}}
     path.write_text(yaml.safe_dump({'/load_identification/estimater_node': section}))
-    assert main([str(bag), '--params', str(path)]) == 0
+    assert main([str(bag), '--params', str(path)]) == NOT_IDENTIFIED
     error = capsys.readouterr().err
     assert "no node is called '/load_identification/estimater_node': force_noise" in error
     path.write_text(yaml.safe_dump({'/left/load_identification/estimator_node': section}))
-    assert main([str(bag), '--params', str(path)]) == 0
+    assert main([str(bag), '--params', str(path)]) == NOT_IDENTIFIED
     assert capsys.readouterr().err == ''
 
 

@@ -69,6 +69,7 @@ def test_a_recording_of_joint_efforts_gives_the_payload(
     assert FRAME in (report / 'report.html').read_text(encoding='utf-8')
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_an_arm_on_a_torso_is_identified_and_weighs(
     joints: EffortBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 import mujoco
 import numpy as np
@@ -16,7 +12,7 @@ import pinocchio
 import pytest
 import yaml
 from arm_bags import relative_errors
-from bags import Command, every_nth
+from bags import Command, every_nth, said_by
 from joint_weighing import weighed
 
 from load_identification.arm.arm_file import read_arm_model
@@ -32,26 +28,30 @@ from load_identification.recordings.reader import Topics, open_recording
 class Kuka:
     """What is identified of the 'kuka_lwr4' LWR4+ from one recording, with another held out."""
 
-    runs: tuple[Path, Path]
+    runs: list[Path]
     out: str
     urdf: Path
     model: Path
 
 
 @pytest.fixture(scope='module')
-def kuka(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Kuka:
-    folder, data = tmp_path_factory.mktemp('kuka'), shared_data / 'kuka_lwr4'
-    runs, urdf, model = (data / 'run_1', data / 'run_2'), folder / 'arm.urdf', folder / 'arm.yaml'
+def thinned(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """Return both recordings of each arm at 100 Hz; `benchmark/arm.py` has all of them."""
+    folder, found = tmp_path_factory.mktemp('thinned'), {}
+    for arm, every in (('panda', 10), ('kuka_lwr4', 2)):
+        paths = sorted(path for path in (shared_data / arm).iterdir() if path.is_dir())
+        found[arm] = [every_nth(path, folder / path.name, every) for path in paths]
+    return found
+
+
+@pytest.fixture(scope='module')
+def kuka(thinned: dict[str, list[Path]], tmp_path_factory: pytest.TempPathFactory) -> Kuka:
+    folder, runs = tmp_path_factory.mktemp('kuka'), thinned['kuka_lwr4']
+    urdf, model = folder / 'arm.urdf', folder / 'arm.yaml'
     options = ('--held-out', runs[1], '--output', urdf, '--model', model, '--parameters')
-    out, error = io.StringIO(), io.StringIO()
-    with (
-        patch.dict(os.environ, COLUMNS='200'),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(error),
-    ):
-        status = identify_arm([str(word) for word in (runs[0], *options)])
-    assert (status, error.getvalue()) == (IDENTIFIED, '')
-    return Kuka(runs, out.getvalue(), urdf, model)
+    status, out, error = said_by(identify_arm, runs[0], *options)
+    assert (status, error) == (IDENTIFIED, '')
+    return Kuka(runs, out, urdf, model)
 
 
 def test_a_real_arm_is_predicted_to_two_percent(kuka: Kuka) -> None:
@@ -121,16 +121,6 @@ def test_a_real_arm_with_a_locked_hand_is_predicted_to_one_and_a_half_percent(
     bare = re.sub(r'(?s)<(visual|collision)>.*?</\1>', '', urdf.read_text())
     assert mujoco.MjModel.from_xml_string(bare).nv == 9
     assert pinocchio.buildModelFromUrdf(str(urdf)).nv == 9
-
-
-@pytest.fixture(scope='module')
-def thinned(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-    """Return both recordings of each arm at 100 Hz, which do for what is wrong by far."""
-    folder, found = tmp_path_factory.mktemp('thinned'), {}
-    for arm, every in (('panda', 10), ('kuka_lwr4', 2)):
-        paths = sorted(path for path in (shared_data / arm).iterdir() if path.is_dir())
-        found[arm] = [every_nth(path, folder / path.name, every) for path in paths]
-    return found
 
 
 @pytest.mark.parametrize(

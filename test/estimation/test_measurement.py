@@ -130,7 +130,7 @@ def test_stamps_that_come_in_bursts_make_no_slope_of_noise() -> None:
     assert not again.bend.any()
 
 
-@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('seed', range(2))
 def test_a_delay_is_what_brisk_motion_shows(seed: int) -> None:
     """2.86 ± 0.05 ms had been published of 3 ms, and inertia of a rail's load 5.8 std off."""
     late = 0.003
@@ -141,7 +141,7 @@ def test_a_delay_is_what_brisk_motion_shows(seed: int) -> None:
     assert abs(found.value - late) < 2.5 * found.std
 
 
-@pytest.mark.parametrize(('frequency', 'seed'), [(7.0, 1), (7.0, 3), (10.0, 0), (0.0, 0)])
+@pytest.mark.parametrize(('frequency', 'seed'), [(7.0, 1), (0.0, 0)])
 def test_what_gives_way_behind_the_encoders_is_no_mass(frequency: float, seed: int) -> None:
     """Masses moved in 0.5 s on joints that sway at 7 Hz had been 4 to 6 std too large."""
     rng = np.random.default_rng([seed, 0])
@@ -240,12 +240,12 @@ def test_a_smooth_field_raises_no_alarm_in_fast_motion() -> None:
     """At 29° in 0.1 s it did after 19.1 s: a window had the field of its mean direction."""
     seed = 71
     rng = np.random.default_rng([seed, 0, 0])
-    path = sample(PUMA, MOTIONS['rich'](PUMA, 60.0, rng), 60.0, 250.0)
+    path = sample(PUMA, MOTIONS['rich'](PUMA, 60.0, rng), 20.1, 250.0)
     load = drawn_load(np.random.default_rng([seed, 1]), 1.2)
     conditions = Conditions(CellErrors(), ('smooth',))
     parameters = replace(Parameters(), gravity=PUMA.gravity)
     batch, _ = filtered(PUMA, *record(path, load, conditions, seed), parameters)
     estimator = settings.payload_estimator(parameters)
-    for piece in pieces(batch.select(batch.stamps < 20e9)):
+    for piece in pieces(batch):
         estimator.update(piece)
     assert not estimator.events.since(0)

@@ -118,7 +118,7 @@ def test_a_joint_of_the_arm_that_two_publishers_send_is_named_where_samples_wait
     second = group.node.create_publisher(JointState, '/joint_states', RELIABLE)
 
     def both() -> Iterator[Message]:
-        for message in feed(recording(), group.next_base()):
+        for message in feed(recording(), group.next_base(), last=250):
             yield message
             if message.topic == '/joint_states':
                 name = message.content.name[2]
@@ -143,7 +143,7 @@ def test_two_publishers_of_the_same_joints_are_named(live: Live) -> None:
     group = pipeline.group
 
     def both() -> Iterator[Message]:
-        for message in feed(recording(), group.next_base()):
+        for message in feed(recording(), group.next_base(), last=250):
             yield message
             if message.topic == '/joint_states':
                 content = message.content

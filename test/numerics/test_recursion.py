@@ -189,8 +189,8 @@ def test_noise_level_is_that_of_the_slow_noise(kind: str, ratio: float) -> None:
 @pytest.mark.parametrize(
     ('kind', 'count', 'level', 'least', 'most'),
     [
-        # From the first seconds, whatever was expected of the noise. 420 intervals, correlated
-        # within a run: a standard error of about 1.5 %.
+        # From the first seconds, whatever was expected of the noise. 210 intervals, correlated
+        # within a run: a standard error of about 2 %.
         *(('white', 100, level, 0.90, 1.0) for level in (0.1, 1.0, 10.0)),
         # In noise that lasts less than a block. Within 10 s there are few averages: the true share
         # is 93 %. An estimate that took the rows for independent would be right in 47 %.
@@ -199,7 +199,7 @@ def test_noise_level_is_that_of_the_slow_noise(kind: str, ratio: float) -> None:
 )
 def test_intervals_hold(kind: str, count: int, level: float, least: float, most: float) -> None:
     inside = []
-    for seed in range(60):
+    for seed in range(30):
         recursive = estimator(noise=1.0)
         feed(recursive, coloured_rows(kind, 2 * seed, count, level))
         solution = recursive.solve()

@@ -28,15 +28,15 @@ EXACT = SensorModel(
 )
 ENCODERS_OF_NOISE = replace(WRIST_SENSOR, encoder_resolution=0.0)
 TIMES = (0.5, 1.0, 2.0, 3.0, 5.0, np.inf)
-RUNS = 25
+RUNS = 10
 
 UNKNOWN = {'gravity': np.empty((0, 3)), 'rest': np.empty(0, dtype=bool)}
 
 
 @cache
 def outcome() -> Study:
-    """Run the Monte Carlo once: 10 s, 500 Hz, 0.1 N, 0.005 N·m, encoders of 1e-5 rad."""
-    return study(Case(mount='six_joints'), RUNS, TIMES)
+    """Run the Monte Carlo once: 10 s, 250 Hz, 0.1 N, 0.005 N·m, encoders of 1e-5 rad."""
+    return study(Case(mount='six_joints', rate=250.0), RUNS, TIMES)
 
 
 def report(values: np.ndarray) -> str:
@@ -62,14 +62,14 @@ def test_exact_data_give_all_ten_parameters_to_one_per_cent(
 def test_errors_are_near_the_least_possible() -> None:
     """A glance at what `benchmark/accuracy.py` looks at in 200 runs of each arm."""
     ratio = outcome().rmse[:PARAMETERS]
-    # A root mean square of 25 runs has a standard error of 14 %, the mean of ten some 6 %.
+    # A root mean square of 10 runs has a standard error of 22 %, the mean of ten some 10 %.
     assert np.sqrt(np.mean(ratio**2)) <= 1.25, report(ratio)
     assert np.all(ratio <= 1.6), report(ratio)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     coverage = outcome().coverage[:PARAMETERS]
-    # 25 runs of ten parameters, the errors of some of which go together.
+    # 10 runs of ten parameters, the errors of some of which go together.
     assert 0.90 <= np.mean(coverage) <= 0.99, report(coverage)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -157,6 +159,18 @@ def recorded(folder: Path, sim: Recording, *others: Recorded, urdf: str = URDF, 
 
 Command = Callable[..., tuple[int, str, str]]
 """From arguments to exit status, output and errors."""
+
+
+def said_by(program: Callable[[list[str]], int], *arguments: object) -> tuple[int, str, str]:
+    """Run a program for a fixture; return exit status, output and errors."""
+    out, error = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, COLUMNS='300'),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(error),
+    ):
+        status = program([str(argument) for argument in arguments])
+    return status, out.getvalue(), error.getvalue()
 
 
 def in_a_shell(

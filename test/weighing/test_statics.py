@@ -232,7 +232,7 @@ def test_weighing_beyond_a_calibration_with_an_uncertain_tool_stays_honest() -> 
     rng = np.random.default_rng(7)
     std = 0.01
     scaled = []
-    for seed in range(150):
+    for seed in range(60):
         arm = Arm(seed)
         true_tool = 3.0
         covariance = np.diag([std**2] + [1e-8] * 3 + [1.0] * 6)
@@ -241,7 +241,7 @@ def test_weighing_beyond_a_calibration_with_an_uncertain_tool_stays_honest() -> 
         arm.calibrate(DOWN, true_tool)
         weight = arm.scales.weigh(arm.hold(-DOWN, true_tool + 0.2))
         scaled.append((weight.payload.mass - 0.2) / weight.payload.mass_std)
-    # Upside down the tool's error counts twice, the worst there is: 95 % of 150 draws, less
+    # Upside down the tool's error counts twice, the worst there is: 95 % of 60 draws, less
     # three standard deviations.
-    assert np.mean(np.abs(scaled) < 1.96) > 0.896
+    assert np.mean(np.abs(scaled) < 1.96) > 0.866
     assert np.std(scaled) > 0.7

@@ -105,6 +105,7 @@ def moved(seed: int, matrix: FloatArray, efforts_of: str) -> tuple[FloatArray, .
     return np.arange(1500) / 100.0, q, qd, effort + rng.normal(0.0, 0.02, q.shape)
 
 
+@pytest.mark.usefixtures('unchosen')
 @pytest.mark.parametrize('of', ['motors', 'joints'])
 def test_the_command_takes_a_matrix(tmp_path: Path, command: Command, of: str) -> None:
     path = tmp_path / 'coupled.yaml'

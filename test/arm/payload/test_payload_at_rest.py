@@ -43,7 +43,7 @@ def samples(loaded: Run, afterwards: InertialParameters | None) -> Iterator[Filt
     joints = Run(times, position, np.zeros_like(position), torque).measured(1)
     stage = EffortFilter(exact_arm(), differentiator(), MAX_GAP)
     stage.set_description(SEVEN_JOINTS.urdf, FRAME)
-    for part in np.array_split(np.arange(len(times)), len(times) // 5):
+    for part in np.array_split(np.arange(len(times)), len(times) // 20):
         filtered = stage.update(joints.select(part))
         if filtered is not None:
             yield filtered

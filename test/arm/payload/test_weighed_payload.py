@@ -10,6 +10,7 @@ from joint_weighing import weighed
 
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.payload.joint_wrench import FRICTION_STD, ArmErrors
+from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.simulation.weighing_arm import PAYLOAD, Identifier, Run, exact_arm, run
@@ -17,26 +18,33 @@ from load_identification.simulation.weighing_arm import PAYLOAD, Identifier, Run
 TRUTH = to_message_order(PAYLOAD.to_vector())
 
 
+@pytest.fixture(scope='module')
+def sure(loaded: Run) -> PayloadEstimate:
+    """Return what an arm weighs of which all is known."""
+    return weighed(exact_arm(), loaded.measured(1))
+
+
 def test_intervals_of_a_payload_weighed_by_an_identified_arm_hold(loaded: Run) -> None:
-    # The table of benchmark/joint_torque.py, small: six arms, ten parameters each.
+    # The table of benchmark/joint_torque.py, small: three arms, ten parameters each.
     identifier = Identifier(run(25.0, 0))
-    found = [weighed(identifier.arm(seed), loaded.measured(100 + seed)) for seed in range(6)]
+    found = [weighed(identifier.arm(seed), loaded.measured(100 + seed)) for seed in range(3)]
     scores = np.array([(e.values - TRUTH) / e.std for e in found])
     assert all(e.identified[:4].all() for e in found)
-    # 95 % of 60, correlated: 85 % and more; and as wide as they need be, not wider than thrice.
+    # 95 % of 30, correlated: 85 % and more; and as wide as they need be, not wider than thrice.
     assert np.mean(np.abs(scores) < 1.96) > 0.85
     assert 0.3 < np.sqrt(np.mean(scores**2)) < 1.3
     assert found[0].std[0] < 0.01
 
 
-def test_errors_of_the_arm_that_no_residual_shows_widen_the_interval(loaded: Run) -> None:
+def test_errors_of_the_arm_that_no_residual_shows_widen_the_interval(
+    loaded: Run, sure: PayloadEstimate
+) -> None:
     arm = exact_arm()
     doubt = np.zeros_like(arm.covariance)
     # The mass of the link that carries the load: it cannot be told from the load's own.
     mass = 6 * 10
     doubt[mass, mass] = 0.03**2
-    joints = loaded.measured(1)
-    sure, unsure = weighed(arm, joints), weighed(replace(arm, covariance=doubt), joints)
+    unsure = weighed(replace(arm, covariance=doubt), loaded.measured(1))
     added = np.sqrt(unsure.std[0] ** 2 - sure.std[0] ** 2)
     # Times the quantile of Student's t that makes 1.96 of it 95 %.
     assert added == pytest.approx(0.03, rel=0.1)
@@ -51,13 +59,14 @@ def test_friction_that_has_changed_with_its_difference_by_direction_is_no_mass()
     assert found.std[0] < 2e-3
 
 
-def test_a_gain_that_all_drives_share_is_off_by_as_much_as_the_mass(loaded: Run) -> None:
+def test_a_gain_that_all_drives_share_is_off_by_as_much_as_the_mass(
+    loaded: Run, sure: PayloadEstimate
+) -> None:
     arm = exact_arm()
     # One percent too large: so are then the arm that was identified with it, and the payload.
     shared = 0.01 * np.append(arm.values, arm.effort_scale)
     unsure = replace(arm, covariance=np.outer(shared, shared))
-    joints = loaded.measured(1)
-    sure, found = weighed(arm, joints), weighed(unsure, joints, exact_gains=False)
+    found = weighed(unsure, loaded.measured(1), exact_gains=False)
     added = np.sqrt(found.std**2 - sure.std**2)
     assert added[0] == pytest.approx(0.01 * PAYLOAD.mass, rel=0.1)  # a quantile of Student's t
     np.testing.assert_allclose(added[4:], np.abs(0.01 * TRUTH[4:]), rtol=0.2, atol=1e-4)

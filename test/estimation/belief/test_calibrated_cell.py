@@ -45,7 +45,7 @@ from load_identification.weighing.static_estimate import (
 )
 from load_identification.weighing.weight import still_block
 
-CELLS = 3
+CELLS = 2
 ADDED = 0.2
 """Mass put on the hand after the calibration [kg]."""
 
@@ -60,7 +60,7 @@ CENTER = np.array([0.01, -0.02, 0.06])
 
 # In an ordinary cell a gain error of 0.5 % of the tool is a tenth of this payload.
 CASE = Case(payload_scale=0.136, tool=HAND, duration=5.0, rate=125.0)
-RUNS = 20
+RUNS = 8
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,10 @@ def test_the_errors_of_a_heavy_tool_cancel_where_it_was_calibrated(runs: list[Ru
 
 
 def test_what_a_tool_and_a_calibration_share_outlives_a_restart(tmp_path: Path) -> None:
-    runs = [run(seed, tmp_path / f'{seed}.yaml') for seed in range(2)]
-    errors, std = np.array([r.errors for r in runs]), np.array([r.std for r in runs])
-    assert np.abs(errors / std).max() < 4.0
+    found = run(0, tmp_path / 'stored.yaml')
+    assert np.abs(found.errors / found.std).max() < 4.0
     # 24 and 18 g, if the calibration does not say how it depends on the errors of the cell.
-    assert np.median(std[:, 0]) < 0.018
-    assert np.median(std[:, 1]) < 0.016
+    assert np.all(found.std < [0.018, 0.016])
 
 
 def reading(shared: bool) -> tuple[OffsetPrior, SystematicErrors, Tool]:
@@ -219,13 +217,16 @@ def outcome() -> Study:
 
 def test_the_payload_is_found_beside_twenty_times_its_mass() -> None:
     assert CASE.tool.mass / CASE.payload.mass > 19.0
-    # As near the bound as without a tool, where 1.25 is asked for; 20 runs leave 16 % of doubt.
-    assert np.all(outcome().rmse[:PARAMETERS] < 1.5), outcome().rmse
+    # As near the bound as without a tool, where 1.25 is asked for. 8 runs leave 25 % of doubt of
+    # one parameter, some 10 % of all; benchmark/accuracy.py has 200.
+    ratio = outcome().rmse[:PARAMETERS]
+    assert np.sqrt(np.mean(ratio**2)) < 1.25, ratio
+    assert np.all(ratio < 1.8), ratio
 
 
 def test_its_intervals_hold_as_often_as_they_say() -> None:
     coverage = outcome().coverage[:PARAMETERS]
-    # 20 draws of 95 %: four standard deviations are 20 %. Some errors are common to several
+    # 8 draws of 95 %: three standard deviations are 23 %. Some errors are common to several
     # parameters, so the average of ten is hardly better known than one.
     assert np.all(coverage >= 0.75), coverage
     assert 0.9 < np.mean(coverage) < 0.995, coverage
@@ -258,7 +259,7 @@ def moved(
 @pytest.mark.parametrize('restarted', [False, True])
 def test_what_a_cell_does_to_tool_and_payload_alike_cancels(restarted: bool) -> None:
     """A gain of half a per cent of 3 kg of tool is in both: the payload shows that of its own."""
-    for seed in range(4):
+    for seed in range(2):
         estimator = settings.payload_estimator(Parameters())
         hand = moved(estimator, HAND, seed, 0)
         saved = Tool(hand.total, hand.total_covariance, estimator.shared)

@@ -44,13 +44,10 @@ def worked_and_rested(seed: int) -> FilteredBatch:
     return filtered(ARM, *streams, PARAMETERS)[0]
 
 
-@pytest.mark.parametrize('seed', [1, 2])
-def test_a_taut_cable_pulls_on_at_rest_and_over_a_gap(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_taut_cable_pulls_on_at_rest_and_over_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     """The displacement faded, or was 0 after a gap: the offset seemed to move by 0.1 N."""
     monkeypatch.setattr(sensor_errors, 'TAUT', 0.5)
-    batch = worked_and_rested(seed)
+    batch = worked_and_rested(1)
     seconds = 1e-9 * batch.stamps
     batch = batch.select((seconds < 20.0) | (seconds > 21.5))
     stage = settings.payload_estimator(PARAMETERS)
@@ -83,7 +80,7 @@ def test_a_taut_cable_is_not_taken_for_a_smaller_mass() -> None:
     """Its pull grows with the displacement, as an acceleration does: 8 g of 0.4 kg were amiss."""
     mount, away = MOUNTS['scara'], []
     parameters = replace(Parameters(), gravity=mount.gravity)
-    for seed in range(4):
+    for seed in range(2):
         motion = MOTIONS['rich'](mount, 12.0, np.random.default_rng(seed))
         load = drawn_load(np.random.default_rng([seed, 1]), 0.4)
         streams = record(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -164,3 +165,7 @@ CASES: dict[str, tuple[Change, dict[str, int]]] = {
         {'wrench_frame_changed': 4},
     ),
 }
+
+OF_WRENCHES = [case for case in CASES if 'wrench' in case]
+AT_ONCE = [*zip_longest(OF_WRENCHES, [case for case in CASES if case not in OF_WRENCHES])]
+"""One of each stream: neither counts what the other does."""
