@@ -140,7 +140,7 @@ def test_the_errors_of_a_heavy_tool_cancel_where_it_was_calibrated(runs: list[Ru
     errors, std = np.array([r.errors for r in runs]), np.array([r.std for r in runs])
     assert np.abs(errors / std).max() < 4.0
     # 20 and 16 g, if a calibration is as good as independent of the errors of the cell.
-    assert np.median(std[:, 0]) < 0.010
+    assert np.median(std[:, 0]) < 0.012
     assert np.median(std[:, 1]) < 0.013
     assert all(each.holds for each in runs)
 
