@@ -55,6 +55,8 @@ class Synchronizer:
         self.dropped: Counter[str] = Counter()
         self.given = 0
         """Number of samples returned."""
+        self.apart = 0.0
+        """Stamp of the newest wrench minus that of the newest joint state, as one came [s]."""
         self._delay = round(wrench_delay * 1e9)
         self._max_gap = round(max_gap * 1e9)
         self._hold = LATENCY + self._max_gap
@@ -88,6 +90,9 @@ class Synchronizer:
         """Process new messages and return the samples completed, or None."""
         states = self.joints.accept(joints)
         stamps, rows, restarted = self._accept_wrenches(wrenches)
+        of_joints, of_wrench = self.joints.newest_heard, self._wrench_gate.heard
+        if states and of_joints is not None and of_wrench is not None:
+            self.apart = (of_wrench - of_joints) * 1e-9
         if restarted or any(new.restarted for new in states):
             self._flush()
         for new in states:
@@ -197,12 +202,6 @@ class Synchronizer:
         reach = min(last, oldest - self._delay) - 3 * self._max_gap
         self.joints.trim(max(reach, last - self._hold - 2 * self._max_gap))
 
-    @property
-    def apart(self) -> float:
-        """Stamp of the newest wrench minus that of the newest joint state [s]."""
-        joints, wrench = self.joints.newest_heard, self._wrench_gate.heard
-        return 0.0 if joints is None or wrench is None else (wrench - joints) * 1e-9
-
     def out_of_step(self, apart: float) -> str:
         """Return a warning if the stamps of the two streams are far apart [s]; empty otherwise."""
         if abs(apart) <= CLOCKS:
@@ -227,6 +226,9 @@ class Synchronizer:
         refused = [each for each, _ in dropped.most_common() if each in REFUSED]
         if refused:
             return f'all of {REFUSED[refused[0]]}'
+        if self.joints.missing:
+            # Who requires them says which.
+            return ''
         for topic, count, period, heard in (
             ('/joint_states', 'joint_states', self.joints.period, self.joints.newest_heard),
             ('/wrench', 'wrench', self._wrench_gate.period, self._wrench_gate.heard),
