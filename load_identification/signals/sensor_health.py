@@ -15,11 +15,9 @@ from load_identification.signals.channel_monitor import (
     FEWEST_REPEATS,
     SELDOM,
     ChannelMonitor,
-    FillMonitor,
     RangeMonitor,
-    StaleMonitor,
-    named,
 )
+from load_identification.signals.old_values import FillMonitor, StaleMonitor, named
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
