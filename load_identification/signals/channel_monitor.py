@@ -36,8 +36,8 @@ class ChannelMonitor:
     often it does is learned from runs of repeats that have ended; a coarse quantiser makes repeats
     common. In a run too long for that, the channel is dead, frozen or saturated. While the arm is
     at rest any channel may repeat itself, so the path of the arm limits the length of a run. For a
-    channel that seldom repeats itself, the samples in which other channels change count too. A
-    channel that has been exactly zero from the start is absent from the sensor.
+    channel that seldom repeats itself while others change, the samples in which they do count too.
+    A channel that has been exactly zero from the start is absent from the sensor.
 
     Parameters
     ----------
@@ -56,10 +56,12 @@ class ChannelMonitor:
         self._alive = np.zeros(k, dtype=bool)
         # As if 20 samples with 19 repeats had been seen: at first only a long run is too long.
         self._samples, self._repeats = np.full(k, 20), np.full(k, 19)
-        # The present run: its repeats, those while other channels changed, the number that is too
-        # many, whether that has been reached, and the arm's position at its start.
-        self._run, self._others = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
-        self._longest: IntArray = np.zeros(k, dtype=np.int64)
+        # The same of the samples in which any other channel changes.
+        self._elsewhere, self._alone = np.full(k, 20), np.full(k, 19)
+        # The present run: its repeats, those while other channels changed, the numbers of both
+        # that are too many, whether one has been reached, and the arm's position at its start.
+        self._run, self._others = np.zeros((2, k), dtype=np.int64)
+        self._longest: IntArray = np.zeros((2, k), dtype=np.int64)
         self._found = np.zeros(k, dtype=bool)
         self._start: FloatArray = np.empty((k, 0))
 
@@ -103,8 +105,10 @@ class ChannelMonitor:
     def _forget_stuck(self, ended: BoolArray) -> None:
         """Limit what is learned from an ended stuck run: it counts as the longest allowed one."""
         if ended.any():
-            excess = np.where(ended, self._run - self._longest, 0)
+            runs = np.stack([self._run, self._others])
+            excess, alone = np.where(ended, np.maximum(runs - self._longest, 0), 0)
             self._samples, self._repeats = self._samples - excess, self._repeats - excess
+            self._elsewhere, self._alone = self._elsewhere - alone, self._alone - alone
 
     def _stuck(self, repeat: BoolArray, position: FloatArray, finite: BoolArray) -> BoolArray:
         """Return which samples belong to a run of repeats that is too long for a live channel.
@@ -117,31 +121,43 @@ class ChannelMonitor:
         run = sample - change + carried * self._run
         start = np.where(carried[..., None], self._start, position[change])
         repeats = repeat.cumsum(axis=0)
+        changing = finite & ~repeat
+        # The whole sensor repeats itself if it freezes: that is no habit of a channel.
+        other = changing.sum(axis=1)[:, None] > changing
+        alone = (repeat & other).cumsum(axis=0)
+        before = np.maximum.accumulate(np.where(repeat, -self._others, alone))
+        others = alone - before
         stuck: BoolArray = np.zeros_like(repeat)
-        others = np.zeros_like(run)
         last = len(repeat) - 1
         if run.max() >= FEWEST_REPEATS:
             chance = (self._repeats + repeats - run) / (self._samples + sample + 1 - run)
-            longest = np.maximum(np.log(FALSE_ALARM) / np.log(chance), FEWEST_REPEATS)
-            counts = (run >= FEWEST_REPEATS) & (chance < SELDOM)
-            counts &= np.any(finite & ~repeat, axis=1)[:, None]
-            total = counts.cumsum(axis=0)
-            others = total - np.maximum.accumulate(np.where(repeat, -self._others, total))
+            longest = _too_many(chance)
+            elsewhere = self._elsewhere + other.cumsum(axis=0) - others
+            chance = (self._alone + before) / elsewhere
+            most = _too_many(chance)
             way = np.abs(position[:, None] - start).max(axis=2, initial=0.0) / STEP
-            found = (others > longest - FEWEST_REPEATS) | (np.minimum(run, way) >= longest)
+            found = (others >= most) & (chance < SELDOM)
+            found |= np.minimum(run, way) >= longest
             # The verdict holds for the whole run, back to its start within the batch.
             last_found = np.maximum.accumulate(np.where(found, sample, -1))
             stuck = (last_found > change) | (carried & self._found)
             ended = np.any(stuck[:-1] & ~repeat[1:], axis=1)
             last = int(np.argmax(ended)) if ended.any() else last
-            self._longest = longest[last].astype(np.int64)
+            self._longest = np.stack([longest[last], most[last]]).astype(np.int64)
             begin = np.where(stuck, change + 1, len(repeat))[: last + 1]
             stuck[: last + 1] |= np.minimum.accumulate(begin[::-1])[::-1] <= sample[: last + 1]
         self._samples = self._samples + last + 1
         self._repeats = self._repeats + repeats[last]
+        self._elsewhere = self._elsewhere + other[: last + 1].sum(axis=0)
+        self._alone = self._alone + alone[last]
         self._run, self._others, self._start = run[last], others[last], start[last]
         self._found = stuck[last]
         return stuck[: last + 1]
+
+
+def _too_many(chance: FloatArray) -> FloatArray:
+    """Return how many repeats in a row noise excludes, given the probability of one."""
+    return np.asarray(np.maximum(np.log(FALSE_ALARM) / np.log(chance), FEWEST_REPEATS))
 
 
 class RangeMonitor:

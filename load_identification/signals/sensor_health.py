@@ -212,7 +212,7 @@ class SensorHealth:
         self._last, self._newest = wrench[-1], int(stamps[-1])
         self._frozen, self._stuck = bool(frozen[-1]), stuck[-1]
         self.states = self._judged(self._last)
-        at_limit = self._range.update(np.where(filled, np.nan, wrench))
+        at_limit = self._range.update(np.where(filled | frozen[:, None], np.nan, wrench))
         stuck |= at_limit & scattered
         self._count('wrench_channel_stuck', np.any(stuck[:, present], axis=1))
         return stuck, filled
