@@ -141,7 +141,10 @@ class Synchronizer:
         return self._wrench_gate.update(np.concatenate(stamps), wrench)
 
     def _usable(self, wrench: FloatArray) -> BoolArray:
-        """Return which wrenches are finite in every channel that was finite and is not lost."""
+        """Return which wrenches are finite in every channel that was finite and is not lost.
+
+        Also those without a finite value once all are lost: sensor health has to know it.
+        """
         finite: BoolArray = np.abs(wrench) < BEYOND_ALL_SENSE
         if finite.all():
             self._finite_seen[:], self._silent[:] = True, 0
@@ -152,8 +155,8 @@ class Synchronizer:
         last = np.maximum.accumulate(np.where(finite, row, -1))
         silent = row - last + np.where(last < 0, self._silent, 0)
         self._silent = silent[-1]
-        seen &= silent <= GIVEN_UP
-        usable: BoolArray = (finite == seen).all(axis=1) & seen.any(axis=1)
+        alive = seen & (silent <= GIVEN_UP)
+        usable: BoolArray = (finite == alive).all(axis=1) & seen.any(axis=1)
         self._count('wrench_not_finite', ~usable)
         return usable
 
