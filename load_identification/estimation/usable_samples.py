@@ -8,7 +8,7 @@ from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import FilteredBatch
 
 UNMEASURED = 5.0
-"""Samples came, and no channel of any told anything for so long: nothing is claimed, nor told to
+"""No sample came, or no channel of any told anything, for so long: nothing is claimed, nor told to
 the driver [s]."""
 
 CONFIRMING = 3
@@ -47,12 +47,12 @@ class UsableSamples:
 
     def end_block(self, block: Block) -> None:
         """Take in a block that the estimate contains from now on."""
+        if self._seen is not None and block.stamp - self._seen > 1e9 * UNMEASURED:
+            self._blocks = 0
         if block.live.any():
             self._seen, self._blocks = block.stamp, self._blocks + 1
             if self._blocks >= CONFIRMING:
                 self._confirmed = block.stamp
-        elif self._seen is not None and block.stamp - self._seen > 1e9 * UNMEASURED:
-            self._blocks = 0
 
     def missing_for(self, stamp: int) -> float:
         """Return how long before a stamp the load was measured for the last time [s].

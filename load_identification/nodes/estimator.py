@@ -188,7 +188,8 @@ class EstimatorNode(PipelineNode):
             compensation=self.load.state,
             warning='; '.join(filter(None, warnings)),
             note='; '.join(filter(None, notes)),
-            measured=missing <= UNMEASURED,
+            # While nothing comes at all, no stamp says for how long.
+            measured=max(missing, now - self._last_sample) <= UNMEASURED,
         )
         self._log_fault(estimate)
         self._status_publisher.publish(self._status.message)

@@ -80,7 +80,8 @@ class StatusMessage:
         rows = zip(PARAMETER_KEYS, estimate.values, estimate.std, estimate.identified, strict=True)
         for key, value, std, identified in rows:
             self._set_value(key, value, std)
-            # Neither a dead sensor nor standing joints confirm that the load is still the same.
+            # Neither silence nor a dead sensor nor standing joints confirm that the load is still
+            # the same.
             self._set(f'{key}.identified', 'true' if identified and alive else 'false')
         for source, variance in zip(SOURCES, estimate.budget[:, 0], strict=True):
             known = estimate.std[0] < UNKNOWN_STD

@@ -111,13 +111,16 @@ class WristFront:
 
     def update(self, joints: Iterable[JointBatch], wrenches: Iterable[WrenchBatch]) -> Samples:
         """Process joint states and wrenches; return the samples completed."""
+        robot = self.motion_filter.robot
+        # Those of an earlier description may come no more.
+        self.synchronizer.follow({} if robot is None else robot.limits_by_joint)
         raw = self.synchronizer.update(joints, wrenches)
         if raw is None:
+            if self.synchronizer.joints.missing:
+                self.motion_filter.wait_for_joints(self.synchronizer.joints.missing)
             return Samples()
         filtered = self.motion_filter.update(raw)
         robot = self.motion_filter.robot
-        if robot is not None:
-            self.synchronizer.follow(robot.limits_by_joint)
         return Samples(raw, filtered, robot, self.motion_filter.health.dead)
 
 

@@ -21,6 +21,10 @@ MOST_JOINTS = 256
 BEYOND_ALL_SENSE = 1e6
 """Magnitude from which a value cannot be of a sensor and counts as not finite [SI units]."""
 
+UNRELATED, UNRELATED_NS, MANY_UNRELATED = 5, 500_000_000, 200
+"""Consecutive joint states without a required joint, and their duration [ns], from which none is
+expected any more; the larger number is enough whatever their stamps are."""
+
 NEVER = int(np.iinfo(np.int64).min)
 
 
@@ -90,6 +94,8 @@ class JointTrack:
         self._max_gap, self._hold, self._dropped = max_gap, hold, dropped
         self._publishers: dict[frozenset[str], Publisher] = {}
         self._last_heard: frozenset[str] = frozenset()
+        # Messages without a required joint since the last with one, and the stamps of their ends.
+        self._unrelated, self._unrelated_from, self._unrelated_to = 0, 0, 0
         self.names: list[str] = []
         self.flush()
 
@@ -103,12 +109,20 @@ class JointTrack:
         """Wait only for these joints, or for all if empty; the values are velocity limits."""
         if joints != self._limits or self._required is None:
             self._required, self._limits = frozenset(joints) or None, dict(joints)
+            self._unrelated = 0
             for publisher in self._publishers.values():
                 self._limit(publisher)
 
     def _limit(self, publisher: Publisher) -> None:
         limits = [self._limits.get(name, UNKNOWN_LIMIT) for name in publisher.names]
         publisher.jumps.set_limits(np.array(limits))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The required joints, if joint states come and none has any of them; empty otherwise."""
+        lasting = self._unrelated_to - self._unrelated_from >= UNRELATED_NS
+        few = self._unrelated < (UNRELATED if lasting else MANY_UNRELATED)
+        return () if few else tuple(self._limits)
 
     @property
     def _speaking(self) -> list[Publisher]:
@@ -144,7 +158,10 @@ class JointTrack:
         for batch in batches:
             batch = self._not_too_many(batch)
             key = frozenset(batch.names)
-            if key and (self._required is None or not self._required.isdisjoint(key)):
+            if self._required is not None and self._required.isdisjoint(key):
+                self._count_unrelated(batch.stamps)
+            elif key:
+                self._unrelated = 0
                 by_publisher.setdefault(key, []).append(batch)
         accepted: list[Accepted] = []
         for key, its_batches in by_publisher.items():
@@ -164,6 +181,14 @@ class JointTrack:
             self._publishers[key] = publisher
             accepted.append(self._through_gates(publisher, its_batches))
         return accepted
+
+    def _count_unrelated(self, stamps: IntArray) -> None:
+        """Count joint states (n,) without a required joint [ns]."""
+        if stamps.size:
+            if not self._unrelated:
+                self._unrelated_from = int(stamps[0])
+            self._unrelated += len(stamps)
+            self._unrelated_to = int(stamps[-1])
 
     def _not_too_many(self, batch: JointBatch) -> JointBatch:
         """Return a batch, reduced to the required joints if it has more than `MOST_JOINTS`."""

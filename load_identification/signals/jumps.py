@@ -10,7 +10,7 @@ import numpy as np
 from load_identification.interface.batches import SynchronizedBatch, joined
 from load_identification.model.plausible_positions import beyond_limits, beyond_words, limit_margin
 from load_identification.model.robot import Robot
-from load_identification.signals.channel_monitor import AGO, LATELY, NEAR
+from load_identification.signals.old_values import AGO, LATELY, NEAR
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MARGIN = 2.0

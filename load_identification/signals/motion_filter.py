@@ -148,6 +148,10 @@ class MotionFilter(DescribedRobot):
         super().set_description(description, sensor_frame)
         self.reset()
 
+    def wait_for_joints(self, names: Sequence[str]) -> None:
+        """Say that no sample is complete because the joint states lack these joints."""
+        self.waiting_for = f'joint {", ".join(names)} in the joint states'
+
     def reset(self) -> None:
         """Forget every sample."""
         self._forget_motion()
@@ -192,7 +196,7 @@ class MotionFilter(DescribedRobot):
         """Return the samples with all joints of the robot, in its order, stamps increasing."""
         missing = [name for name in robot.joints if name not in batch.names]
         if missing:
-            self.waiting_for = f'joint {", ".join(missing)} in the joint states'
+            self.wait_for_joints(missing)
             self.dropped['joint_missing'] += len(batch.stamps)
             return None
         self.waiting_for = ''

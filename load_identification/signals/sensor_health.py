@@ -15,11 +15,9 @@ from load_identification.signals.channel_monitor import (
     FEWEST_REPEATS,
     SELDOM,
     ChannelMonitor,
-    FillMonitor,
     RangeMonitor,
-    StaleMonitor,
-    named,
 )
+from load_identification.signals.old_values import FillMonitor, StaleMonitor, named
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -214,7 +212,7 @@ class SensorHealth:
         self._last, self._newest = wrench[-1], int(stamps[-1])
         self._frozen, self._stuck = bool(frozen[-1]), stuck[-1]
         self.states = self._judged(self._last)
-        at_limit = self._range.update(np.where(filled, np.nan, wrench))
+        at_limit = self._range.update(np.where(filled | frozen[:, None], np.nan, wrench))
         stuck |= at_limit & scattered
         self._count('wrench_channel_stuck', np.any(stuck[:, present], axis=1))
         return stuck, filled

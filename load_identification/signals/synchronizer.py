@@ -55,6 +55,8 @@ class Synchronizer:
         self.dropped: Counter[str] = Counter()
         self.given = 0
         """Number of samples returned."""
+        self.apart = 0.0
+        """Stamp of the newest wrench minus that of the newest joint state, as one came [s]."""
         self._delay = round(wrench_delay * 1e9)
         self._max_gap = round(max_gap * 1e9)
         self._hold = LATENCY + self._max_gap
@@ -88,6 +90,9 @@ class Synchronizer:
         """Process new messages and return the samples completed, or None."""
         states = self.joints.accept(joints)
         stamps, rows, restarted = self._accept_wrenches(wrenches)
+        of_joints, of_wrench = self.joints.newest_heard, self._wrench_gate.heard
+        if states and of_joints is not None and of_wrench is not None:
+            self.apart = (of_wrench - of_joints) * 1e-9
         if restarted or any(new.restarted for new in states):
             self._flush()
         for new in states:
@@ -136,7 +141,10 @@ class Synchronizer:
         return self._wrench_gate.update(np.concatenate(stamps), wrench)
 
     def _usable(self, wrench: FloatArray) -> BoolArray:
-        """Return which wrenches are finite in every channel that was finite and is not lost."""
+        """Return which wrenches are finite in every channel that was finite and is not lost.
+
+        Also those without a finite value once all are lost: sensor health has to know it.
+        """
         finite: BoolArray = np.abs(wrench) < BEYOND_ALL_SENSE
         if finite.all():
             self._finite_seen[:], self._silent[:] = True, 0
@@ -147,8 +155,8 @@ class Synchronizer:
         last = np.maximum.accumulate(np.where(finite, row, -1))
         silent = row - last + np.where(last < 0, self._silent, 0)
         self._silent = silent[-1]
-        seen &= silent <= GIVEN_UP
-        usable: BoolArray = (finite == seen).all(axis=1) & seen.any(axis=1)
+        alive = seen & (silent <= GIVEN_UP)
+        usable: BoolArray = (finite == alive).all(axis=1) & seen.any(axis=1)
         self._count('wrench_not_finite', ~usable)
         return usable
 
@@ -197,12 +205,6 @@ class Synchronizer:
         reach = min(last, oldest - self._delay) - 3 * self._max_gap
         self.joints.trim(max(reach, last - self._hold - 2 * self._max_gap))
 
-    @property
-    def apart(self) -> float:
-        """Stamp of the newest wrench minus that of the newest joint state [s]."""
-        joints, wrench = self.joints.newest_heard, self._wrench_gate.heard
-        return 0.0 if joints is None or wrench is None else (wrench - joints) * 1e-9
-
     def out_of_step(self, apart: float) -> str:
         """Return a warning if the stamps of the two streams are far apart [s]; empty otherwise."""
         if abs(apart) <= CLOCKS:
@@ -227,6 +229,9 @@ class Synchronizer:
         refused = [each for each, _ in dropped.most_common() if each in REFUSED]
         if refused:
             return f'all of {REFUSED[refused[0]]}'
+        if self.joints.missing:
+            # Who requires them says which.
+            return ''
         for topic, count, period, heard in (
             ('/joint_states', 'joint_states', self.joints.period, self.joints.newest_heard),
             ('/wrench', 'wrench', self._wrench_gate.period, self._wrench_gate.heard),

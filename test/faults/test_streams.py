@@ -41,6 +41,21 @@ def test_one_glitch_of_a_joint_costs_nothing(live: Live) -> None:
     assert pipeline.status['event'].split()[0] in ('none', 'stamps_jumped_back')
 
 
+def test_after_some_silence_the_load_is_the_last_known_one_and_not_identified(live: Live) -> None:
+    """Whoever reads `.identified` alone had taken the load of long ago for that of now."""
+    pipeline, _ = live
+    pipeline.play(recording())
+    pipeline.group.wait_for(
+        lambda: 'true' not in {v for k, v in pipeline.status.items() if k.endswith('.identified')},
+        'nothing identified',
+    )
+    assert pipeline.status['state'] == 'waiting'
+    assert 'last known mass' in pipeline.words
+    assert float(pipeline.status['mass']) > 0.0
+    pipeline.play(recording())
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+
+
 def test_a_joint_given_within_half_a_turn_changes_nothing(live: Live) -> None:
     pipeline, _ = live
     middle = float(np.median(recording().position[:, 0]))

@@ -59,6 +59,20 @@ def test_a_sensor_with_noise_that_repeats_itself_at_rest_is_frozen(before, size:
     assert not whole[7 * RATE :].any()
 
 
+@pytest.mark.parametrize('seconds', [1.0, 5.0, 20.0])
+def test_a_channel_that_dies_at_rest_after_the_whole_sensor_froze_is_seen(seconds: float) -> None:
+    """How often all repeat together is no habit of one: that had hidden it for minutes."""
+    position = rest(seconds + 12.0)
+    wrench = measured(position)
+    thawed = round((6.0 + seconds) * RATE)
+    wrench[6 * RATE : thawed] = wrench[6 * RATE]
+    wrench[thawed + 3 * RATE :, 3] = 0.0731
+    health, stuck = judged(position, wrench)
+    assert not stuck[thawed : thawed + 3 * RATE].any()
+    assert health.states == (ALIVE, ALIVE, ALIVE, STUCK, ALIVE, ALIVE)
+    assert stuck[thawed + 3 * RATE + FEW :, 3].all()
+
+
 def test_a_driver_that_publishes_every_value_several_times_freezes_later() -> None:
     position = rest(20.0)
     wrench = np.repeat(measured(position)[::5], 5, axis=0)[: len(position)]

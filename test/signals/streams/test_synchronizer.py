@@ -259,3 +259,20 @@ def test_memory_stays_fixed_where_every_message_names_other_joints() -> None:
     assert len(synchronizer.joints.names) <= 256
     # 256 joints, position and velocity, max_gap of both publishers at 1 kHz.
     assert kept_bytes(synchronizer) <= 2 * 110 * 8 * (2 * 256 + 8)
+
+
+def test_joints_that_are_required_are_missing_where_only_others_come() -> None:
+    """A pause of the arm is no reason, whatever a gripper sends."""
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    synchronizer.follow({'b': 1.0, 'a': 1.0})
+    arm = joints(every(2.0, 1000), ('a', 'b'))
+    synchronizer.update([arm], [wrenches(every(2.0, 1000))])
+    later = [joints(every(8.0, 400) + k * 400 * MS, ('gripper',)) for k in range(3, 5)]
+    synchronizer.update(later[:1], [wrenches(every(2.0, 400) + 1200 * MS)])
+    assert synchronizer.joints.missing == ()
+    synchronizer.update(later[1:], [wrenches(every(2.0, 400) + 1600 * MS)])
+    assert synchronizer.joints.missing == ('b', 'a')
+    assert abs(synchronizer.apart) < 0.1
+    assert synchronizer.why_nothing(synchronizer.dropped) == ''
+    synchronizer.update([joints(every(2.0, 10) + 2000 * MS, ('b',))], [])
+    assert synchronizer.joints.missing == ()

@@ -1,0 +1,38 @@
+"""What was known is confirmed by samples that tell of the load, and by nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.usable_samples import CONFIRMING, UNMEASURED
+from load_identification.interface.parameters import Parameters
+from load_identification.model.robot import Robot
+from load_identification.pipeline import settings
+from load_identification.simulation.changes.runs import FRAME, RATE, URDF, filtered, lively
+from load_identification.simulation.sensors import WRIST_SENSOR, aluminium_block, simulate
+
+
+@pytest.mark.parametrize('silent', [0.8 * UNMEASURED, 1.2 * UNMEASURED])
+def test_after_silence_some_blocks_confirm_what_was_known_before(silent: float) -> None:
+    """Meanwhile somebody may have changed the load, which those blocks notice."""
+    recording = simulate(
+        Robot(URDF, FRAME), lively(1, 8.0), aluminium_block(), WRIST_SENSOR, RATE, 0
+    )
+    batch, _ = filtered(recording)
+    estimator = settings.payload_estimator(Parameters())
+    half = len(batch.stamps) // 2
+    estimator.update(batch.select(slice(None, half)))
+    assert estimator.usable.missing_for(estimator.newest) < UNMEASURED
+    rest = batch.select(slice(half, None))
+    rest = replace(rest, stamps=rest.stamps + round(silent * 1e9))
+    missing = []
+    for stamp in np.arange(rest.stamps[0], rest.stamps[0] + 1_000_000_000, 100_000_000):
+        chosen = (rest.stamps >= stamp) & (rest.stamps < stamp + 100_000_000)
+        estimator.update(rest.select(chosen))
+        missing.append(estimator.usable.missing_for(estimator.newest))
+    lasting = [each > UNMEASURED for each in missing]
+    # The third block after the silence is complete with the third tenth of a second.
+    assert lasting == [silent > UNMEASURED] * (CONFIRMING - 1) + [False] * (11 - CONFIRMING)
