@@ -6,13 +6,18 @@ from functools import partial
 import numpy as np
 import pytest
 
+from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.belief.error_scales import learned_scales, relaxed
 from load_identification.estimation.belief.linearisation import linearised
 from load_identification.estimation.belief.model import FIELD
+from load_identification.estimation.belief.tool import NO_TOOL
 from load_identification.estimation.changes.hypotheses import marginal_std
+from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.pose_errors import HARMONICS, STANDARD_GRAVITY, PoseErrors
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.numerics.triangle import combine
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import Conditions, filtered, published, sample
 from load_identification.simulation.changes.draws import drawn_load, grasp_of
@@ -127,3 +132,20 @@ def test_another_offset_stays_another_one_when_kept_blocks_are_evaluated_again()
     again = linearised(changed)
     assert marginal_std(belief, places).max() < 1.0
     assert marginal_std(again, places).min() > 100.0
+
+
+def test_a_field_as_large_as_its_load_makes_it_conflicts_with_nothing() -> None:
+    estimator = settings.payload_estimator(Parameters())
+    belief = estimator.without_load().under(HEAVY)
+    model, prior = belief.model, belief.model.pose.variances(HEAVY)
+    drawn = np.random.default_rng(0).standard_normal(len(prior)) * np.sqrt(prior)
+    rows = np.zeros((len(prior), model.size + 1))
+    rows[:, model.field], rows[:, -1] = np.diag(2.0 / np.sqrt(prior)), 2.0 * drawn / np.sqrt(prior)
+    shown = replace(belief, triangles=tuple(combine(each, rows) for each in belief.triangles))
+
+    def factor(known: Belief) -> float:
+        return Claim(known, NO_TOOL, Excitation(0.0, 0.0, 0.0), estimator.settings).conflict
+
+    assert factor(shown) < 1.2
+    # As of a bare sensor it would be no ordinary cell.
+    assert factor(replace(shown, load=np.zeros(10))) > 1.5
