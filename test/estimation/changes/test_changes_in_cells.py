@@ -49,7 +49,7 @@ def test_a_slip_in_motion_is_noticed_by_its_torque_that_turns_with_gravity() -> 
 
     Three seconds are scanned every 0.2 s.
     """
-    result = scenarios.run(scenarios.SCENARIOS['slip of 5 mm, moving'], 24)
+    result = scenarios.run(scenarios.SCENARIOS['slip of 5 mm, moving'], 16)
     assert result.noticed < 1.5
     assert not result.early
     assert np.abs(result.z).max() < 4.0
