@@ -118,6 +118,8 @@ def walk(
 
     As in `time_updates`, but here the QR turns all columns of the rows that contain them.
     """
+    if not unknowns.size:
+        return triangle
     # The rows below do not contain these unknowns: they stay.
     count, moving = int(unknowns.max()) + 1, variance > 0.0
     w = int(moving.sum())

@@ -264,6 +264,8 @@ def test_what_is_known_of_the_others_stays_as_it_is_where_an_unknown_walks() -> 
     root = root_covariance(walked, np.eye(4))
     np.testing.assert_allclose(root.T @ root, expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(values(walked), passed @ values(triangle), rtol=1e-12)
+    none = np.array([], dtype=np.int64)
+    np.testing.assert_array_equal(walk(triangle, none, np.ones(0), np.ones(0)), triangle)
 
 
 def test_a_mass_that_cannot_be_told_from_a_gain_gets_no_better_in_time() -> None:
