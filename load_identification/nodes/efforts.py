@@ -48,6 +48,10 @@ class EffortNode(PipelineNode):
         """Whether samples are wanted as they arrive rather than once per estimate."""
         return True
 
+    def warning(self, bunched: str) -> str:
+        """Return what is wrong with the input, and that its stamps are in bunches, in words."""
+        return '; '.join(filter(None, (self._input.warning(), bunched)))
+
     @abstractmethod
     def read(self) -> Iterator[Samples]:
         """Yield the samples completed by waiting messages."""

@@ -285,8 +285,7 @@ class Belief:
 
     def with_offset(self, rows: FloatArray) -> Belief:
         """Add information from before the first block: rows (6, size + 1) of unit variance."""
-        later = replace(self, triangles=tuple(combine_all(self.triangles, rows)))
-        return replace(later, start=later.begun)
+        return replace(self, triangles=tuple(combine_all(self.triangles, rows)))._begun_anew()
 
     def under(self, load: FloatArray) -> Belief:
         """Return the belief linearised at a load phi (10,), with its pose field."""
@@ -325,7 +324,7 @@ class Belief:
             age=0.0,
             blur=self.model.relaxed_blur(self.blur, 1.0, lost=True),
         )
-        return replace(later, start=later.begun, held=(), held_noise=None)
+        return later._begun_anew()
 
     @property
     def begun(self) -> Start:
@@ -334,6 +333,8 @@ class Belief:
 
     def _without_blocks(self) -> Belief:
         """Return the belief without kept blocks: replayed, they would undo what has changed."""
-        if self.settled:
-            return self
+        return self if self.settled else self._begun_anew()
+
+    def _begun_anew(self) -> Belief:
+        """Return the belief that keeps the blocks from now on."""
         return replace(self, start=self.begun, held=(), held_noise=None)

@@ -117,11 +117,8 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
 
     With `own`, they weigh no more than the noise of accelerations allows under this load.
     """
-    start = belief.start or belief.begun
-    begun = start._replace(
-        triangles=belief.model.under_load(start.triangles, start.load, body), load=body
-    )
-    again = replace(belief, **begun._asdict(), body=body, start=None, unrelaxed=NOT_DUE)
+    begun = (belief.start or belief.begun)._asdict()
+    again = replace(belief, **begun, start=None, unrelaxed=NOT_DUE).under(body)
     for kept in belief.held:
         noise = belief.noise.at(kept.rest)
         block = belief.derated(kept, body) if own else kept

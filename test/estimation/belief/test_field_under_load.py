@@ -85,17 +85,22 @@ def test_a_heavy_load_after_a_light_one_is_not_believed_too_much(seed: int) -> N
     assert worst.max() < 2.5
 
 
-def test_errors_that_relax_do_not_carry_the_field_along() -> None:
-    """Every 5 s masses had been 4 times as uncertain for 0.1 s, and claims withdrawn."""
+def after_motion(seconds: float) -> Belief:
+    """Return the belief after some time of motion with the light load [s]."""
     mount = MOUNTS['six_joints']
-    motion = MOTIONS['rich'](mount, 10.0, np.random.default_rng(0))
-    path = sample(mount, motion, 9.0, 250.0)
+    motion = MOTIONS['rich'](mount, seconds + 1.0, np.random.default_rng(0))
+    path = sample(mount, motion, seconds, 250.0)
     load = partial(load_wrench, InertialParameters.from_vector(LIGHT))
     parameters = replace(Parameters(), gravity=mount.gravity)
     joints, wrenches = published(path, load, Conditions(CellErrors(), ('smooth',)), 0)
     stage = settings.payload_estimator(parameters)
     stage.update(filtered(mount, joints, wrenches, parameters)[0])
-    belief = stage.state[0]
+    return stage.state[0]
+
+
+def test_errors_that_relax_do_not_carry_the_field_along() -> None:
+    """Every 5 s masses had been 4 times as uncertain for 0.1 s, and claims withdrawn."""
+    belief = after_motion(9.0)
     places = belief.model.places(slice(belief.model.field.start, belief.model.size))
     before, after = (marginal_std(each, places) for each in (belief, relaxed(belief, 5.0)))
     assert np.all(after[:-10] < 1.001 * before[:-10])
@@ -117,14 +122,7 @@ def test_a_field_as_large_as_its_load_makes_it_needs_no_scale() -> None:
 
 def test_another_offset_stays_another_one_when_kept_blocks_are_evaluated_again() -> None:
     """They had been evaluated with the offset before: a re-zero within 3 s of a grasp was lost."""
-    mount = MOUNTS['six_joints']
-    path = sample(mount, MOTIONS['rich'](mount, 3.0, np.random.default_rng(0)), 2.0, 250.0)
-    load = partial(load_wrench, InertialParameters.from_vector(LIGHT))
-    parameters = replace(Parameters(), gravity=mount.gravity)
-    joints, wrenches = published(path, load, Conditions(CellErrors(), ('smooth',)), 0)
-    stage = settings.payload_estimator(parameters)
-    stage.update(filtered(mount, joints, wrenches, parameters)[0])
-    belief = stage.state[0]
+    belief = after_motion(2.0)
     assert not belief.settled
     assert belief.held
     places = belief.model.places(belief.model.offset)
