@@ -6,6 +6,7 @@ Residuals that the predicted payload, the pose field and the path explain are no
 slow creep of the arm. A member that is given up continues from the best member's belief: a sensor
 that has warmed up no longer drifts, but it did. Two members let the load walk, as in pouring, one
 of them with the fastest walk of the offset; while the load seems to change, all with a fast one.
+Others continue from these only where the load differs.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ POURED, POURED_FIRST = 0.01, (0.01, 0.003)
 """Random walk of the load in members of its own, relative to its mass [1/√s], and prior weights of
 these with the expected and the fastest walk of the offset [-]: loads that change slowly, as in
 pouring, are rare. From a belief that took the load for drift only the second gets back."""
+
+WALKED, ALIKE = 1.5, 0.7
+"""Standard deviations by which mass or first moment have moved when the load has walked, and up to
+which a constant load agrees with one that walks [-]."""
 
 LEAST_PART = 1e-3
 """Weight below which a member is left out of means and covariances [-]."""
@@ -211,6 +216,21 @@ def given_up(scores: FloatArray, bank: Bank) -> tuple[BoolArray, FloatArray]:
     if not (bank.faster() | pouring)[np.argmax(under)]:
         lost &= bank.alone | pouring
     return lost, np.where(lost, scores - under + np.log(LEAST_PART), scores)
+
+
+def differ(loads: FloatArray, load: FloatArray, std: FloatArray, most: float) -> BoolArray:
+    """Return whether loads differ from another one, (...,).
+
+    Parameters
+    ----------
+    loads : (..., 4) array
+        Masses and first moments.
+    load, std : (4,) arrays
+        Those of the other load, and their standard deviations.
+    most : float
+        Number of these up to which they do not differ [-].
+    """
+    return np.asarray((np.abs(loads - load) > most * std).any(axis=-1))
 
 
 def mixed(

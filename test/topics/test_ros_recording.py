@@ -29,9 +29,6 @@ SPEED = 20.0
 PLAYED = 120
 """So many chunks of half a second are played over topics."""
 
-READ = 480
-"""So many are read: until slow motion has twice looked like a contact."""
-
 
 @dataclass(frozen=True)
 class Offline:
@@ -68,7 +65,7 @@ def offline(recorded: Path) -> Offline:
         for chunk in played:
             identifier.update(chunk)
         first = deepcopy(identifier).result()
-        for chunk in islice(chunks, READ - PLAYED):
+        for chunk in chunks:
             identifier.update(chunk)
         return Offline(played, first, identifier.result())
 

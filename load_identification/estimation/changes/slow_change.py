@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
@@ -17,9 +18,6 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 LEADS, LASTS_NS = 0.5, NS // 2
 """Weight of the members with a load that walks from which it changes [-], and least time of that
 [ns]: a step makes them lead too, until it is detected."""
-
-WALKED, WEIGHED = 1.5, 4
-"""Standard deviations by which mass or first moment, the first four, have moved then [-]."""
 
 CONSTANT_NS = 10 * NS
 """Time without from which the load is constant [ns]: members that restart from a walking load
@@ -114,12 +112,11 @@ class SlowChange:
         """Return whether mass or first moment have moved since the load's walk leads."""
         likeliest = int(np.argmax(np.where(walks, belief.weight, -1.0)))
         place = self._led[0] if self._led else likeliest
-        body = belief.values_of(place)[belief.model.body][:WEIGHED]
-        std = std_of_last(belief.triangles[place], PARAMETERS)[:WEIGHED]
+        body, std = belief.load_by(place)
         self._led = self._led or (place, body, std)
         _, begun, unsure = self._led
         # What was hardly known then has moved by as much although it is constant.
-        return bool((np.abs(body - begun) > WALKED * np.maximum(std, unsure)).any())
+        return bool(drift.differ(begun, body, np.maximum(std, unsure), drift.WALKED))
 
     def _changing(self, since: int, stamp: int) -> None:
         self._begin = self._begin if self.words(stamp) else since
