@@ -26,6 +26,7 @@ from load_identification.estimation.changes.hypotheses import (
     PLAUSIBLE,
     SLIPPED,
     UNCHANGED,
+    UNRESOLVED,
     UNSEEN,
     Candidate,
     Hypothesis,
@@ -141,8 +142,7 @@ class ChangeDetection:
         block : Block
         """
         found = self._update(belief, block)
-        misfit = self._misfit
-        scores = {h: each - min(misfit.values()) for h, each in misfit.items()}
+        scores = {h: each - min(self._misfit.values()) for h, each in self._misfit.items()}
         self.looks.append(Look(block.stamp, self.state, self._alarm.nis, scores))
         return found
 
@@ -174,7 +174,7 @@ class ChangeDetection:
         self._bank, self.before = bank, before
         self.distinguished = offset_is_known(before, block.live)
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
-        self._gap = max(each.elapsed for each in [*self._near, block]) > GAP
+        self._unseen = UNSEEN if max(b.elapsed for b in [*self._near, block]) > GAP else ''
         self.state = State.CHANGED
         self._recovery, self._noisier = Recovery(), Noisier()
         self._noticed, self._pending = block.stamp, 0.0
@@ -194,7 +194,7 @@ class ChangeDetection:
         self.before = before.after(block)
         # For all hypotheses alike: with its own noise any load would fit that is large enough.
         block = before.derated(block)
-        self._gap |= block.elapsed > GAP
+        self._unseen = UNSEEN if block.elapsed > GAP else self._unseen
         self._pending += block.elapsed
         self._steady += block.elapsed
         if len(self._near) < NEAR:
@@ -214,6 +214,7 @@ class ChangeDetection:
                 # Still changing: the blocks until now are neither of the old state nor the new.
                 self._restart(block.stamp)
                 if self._pending > STEADY / 4:
+                    self._unseen = self._unseen or UNRESOLVED
                     self._say_contact()
                 return self.before
         else:
@@ -234,8 +235,9 @@ class ChangeDetection:
         named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
         if named is None:
             return self.before
-        unseen = named is Hypothesis.OFFSET and self._gap
-        named = Hypothesis.BOTH if unseen else named
+        offset = named is Hypothesis.OFFSET
+        note = self._unseen if offset else SLIPPED if named is Hypothesis.SLIP else ''
+        named = Hypothesis.BOTH if offset and note else named
         found = self._candidates[named]
         if hasty and EVENTS[named].changes_load:
             found, self._rows = settled_load(named, self._seen)
@@ -243,7 +245,6 @@ class ChangeDetection:
             possible = still_possible(self._candidates)
             if possible.any():
                 found = replace(found, belief=found.belief.widened(possible))
-        note = SLIPPED if named is Hypothesis.SLIP else UNSEEN if unseen else ''
         return self._settle(named, found, note=note)
 
     def _named(self, waited: bool) -> Hypothesis | None:
@@ -327,8 +328,7 @@ class ChangeDetection:
         other = found.weighed(self._rows, self._blocks) if kind.changes_load else found.belief
         belief = other.banked(self._bank)
         # A contact that has ended, or a change that is undone, was no error of the sensor.
-        usual = named is Hypothesis.SAME and self.state is State.CHANGED and not louder
-        self._alarm.closed(usual)
+        self._alarm.closed(named is Hypothesis.SAME and self.state is State.CHANGED and not louder)
         if named is Hypothesis.EARLIER:
             self._earlier = None
             if self.before is not None and self._named_last is EventKind.LOAD_CHANGED:

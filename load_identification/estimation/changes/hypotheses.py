@@ -38,6 +38,9 @@ SLIPPED = 'slipped, its mass is unchanged'
 UNSEEN = 'in a gap without samples, in which the load may have changed too'
 """Note of another offset after a gap."""
 
+UNRESOLVED = 'after a change that was not resolved, in which the load may have changed too'
+"""Note of another offset where not all blocks since the alarm belong to one change."""
+
 KNOWN_MASS = 0.02
 """Largest relative standard deviation of the mass, before and after, with which a slip can be
 distinguished from another load [-]."""

@@ -120,6 +120,31 @@ def test_a_grasp_at_rest_is_no_load_of_tons() -> None:
         assert not stage.misfit.suspicion
 
 
+def test_a_load_that_was_never_named_is_not_that_of_before_once_the_sensor_is_zeroed() -> None:
+    """An arm that creeps cannot tell them apart: the load before was claimed, 92 std off."""
+    mount, rng = MOUNTS['puma'], np.random.default_rng([0, 41])
+    before, after = drawn_load(rng, rng.uniform(0.5, 1.5)), drawn_load(rng, rng.uniform(0.5, 2.0))
+    path = sample(mount, MOTIONS['creep'](mount, 15.0, np.random.default_rng([0, 0])), 14.0, 250.0)
+    share = np.clip((path.stamps * 1e-9 - 4.5) / 0.4, 0.0, 1.0)[:, None]
+
+    def exerted(frame: FrameMotion) -> FloatArray:
+        return (1.0 - share) * load_wrench(before, frame) + share * load_wrench(after, frame)
+
+    joints, wrenches = published(path, exerted, scenarios.CELL, 0)
+    zeroed = wrenches.stamps * 1e-9 > 8.5
+    wrenches.wrench[zeroed] -= wrenches.wrench[np.argmax(zeroed)]
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    stage = settings.payload_estimator(parameters)
+    for piece in pieces(filtered(mount, joints, wrenches, parameters)[0]):
+        stage.update(piece)
+        estimate = stage.estimate()
+        if estimate is not None and 1e-9 * stage.newest > 9.5:
+            assert not estimate.identified.any()
+    newest = stage.events.newest
+    assert newest.kind is EventKind.LOAD_AND_OFFSET_CHANGED
+    assert 'not resolved' in newest.words
+
+
 def louder(factor: float, push: float = 0.0) -> tuple[list[EventKind], float, list[float]]:
     """Identify while the noise grows, and something pushes on the tool.
 
