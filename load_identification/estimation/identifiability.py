@@ -207,9 +207,14 @@ def limits(values: FloatArray, std: FloatArray, required: Requirements) -> Float
 
 
 def _surely_reached(values: FloatArray, std: FloatArray) -> float:
-    """Return a lower bound of the largest moment; 0 while one of the moments is unknown."""
+    """Return a lower bound of the largest moment; 0 while one of the moments is unknown.
+
+    It is at most that of the mass at `LONGEST_ARM`: what lets a load seem larger lets all its
+    moments seem larger together.
+    """
     lower = values[MOMENTS] - 2.0 * std[MOMENTS]
-    return max(float(np.max(lower)), 0.0) if np.isfinite(lower).all() else 0.0
+    most = LONGEST_ARM**2 * float(values[0])
+    return float(np.clip(np.max(lower), 0.0, most)) if np.isfinite(lower).all() else 0.0
 
 
 def _unseen(torque: float, unexplained: float, required: Requirements, rate: float | None) -> str:

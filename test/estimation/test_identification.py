@@ -140,6 +140,17 @@ def test_a_moment_that_is_not_known_is_no_measure_for_the_others() -> None:
     assert not poor.identified[4:].any()
 
 
+def test_moments_that_no_load_of_that_mass_has_are_no_measure_of_each_other() -> None:
+    """In a second of motion 1.1 kg had 4, 4 and 1.3 kg·m², and the last one was identified."""
+    far = {4: 4.0, 7: 4.0, 9: 1.3}
+    judgement = judged(changed(VALUES, far), changed(STD, dict.fromkeys(range(4, 10), 0.12)))
+    assert judgement.identified.tolist() == [True] * 4 + [False] * 6
+    assert 'inertia xx, xy, xz, yy, yz, zz std up to 0.12 kg·m²' in judgement.reasons[0]
+    # A rod of 3 m has a moment larger than that, but is known well.
+    long = {4: 0.83, 7: 0.83}
+    assert judged(changed(VALUES, long), changed(STD, {4: 0.02, 7: 0.02})).identified.all()
+
+
 def test_a_mass_that_is_clearly_negative_is_a_reversed_sign() -> None:
     values = changed(np.full(10, np.nan), {0: -1.1})
     judgement = judged(values, changed(np.full(10, np.inf), {0: 0.002}))
