@@ -120,7 +120,7 @@ class PayloadEstimator:
         self._known = None
         self._gathered: list[FilteredBatch] = []
         self._passed: tuple[tuple[int, FloatArray], ...] = ()
-        self._ended, self._moved = stamp, -drift.TAKEN_BACK_NS
+        self._ended, self._moved, self._first = stamp, -drift.TAKEN_BACK_NS, True
         self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
         pose = PoseErrors(s.errors.field, s.errors.joint_zero)
@@ -187,8 +187,7 @@ class PayloadEstimator:
         self.dropped['motion_not_finite'] += int(np.sum(~usable))
         if not usable.any():
             return
-        if not usable.all():
-            batch = batch.select(usable)
+        batch = batch if usable.all() else batch.select(usable)
         self._start_if_new(batch)
         self.frame, self.newest = batch.frame, int(batch.stamps[-1])
         blocks = (batch.stamps - self._start) // BLOCK_NS
@@ -224,8 +223,8 @@ class PayloadEstimator:
         """Predict, test, weight, combine and learn from one block; `after`: the next sample."""
         if not self._gathered:
             return
-        known, model = self._belief.values, self._belief.model
-        body, friction, measured = known[model.body], known[model.friction], joined(self._gathered)
+        known, model, measured = self._belief.values, self._belief.model, joined(self._gathered)
+        body, friction = known[model.body], known[model.friction]
         last, (samples, taken) = measured.regressor[-1], without_friction(measured, friction)
         self._gathered, self._known = [], None
         beside, before, self._ended = (*self._passed, *after), self._ended, int(samples.stamps[-1])
@@ -242,6 +241,9 @@ class PayloadEstimator:
         # In a wrong set-up, what is learned as friction may be its effect.
         self.misfit.update(measured, self.changes.before is None and not self.events.since(number))
         self._see_to_events(number)
+        if anew := self._first and self._belief.noise.of_two_loads:
+            self._begin(self._ended, NoiseLevels.of_expected(self.settings.noise))
+        self._first &= not (anew or self._belief.settled)
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()
             self._zero = drift.Zero(block.stamp, offset, np.diag(covariance))
@@ -331,8 +333,6 @@ class PayloadEstimator:
 
     def advice(self, axes: Sequence[RotationAxis] = ()) -> str:
         """Describe the motion from the present pose that would help most; changes nothing.
-
-        It takes some milliseconds.
 
         Parameters
         ----------

@@ -41,6 +41,10 @@ SINGULAR = 1e-9
 MOST_CORRELATED = 0.9
 """Upper limit of the correlation of residuals of consecutive blocks [-]."""
 
+AMPLE, STEPPED = 20.0, 5.0
+"""Degrees of freedom of a first load, after some 1.3 s of motion, and its residual, in units of
+the scatter of samples, from which load or offset have changed meanwhile [-]."""
+
 FOLLOWS = 0.25
 """Blocks closer than this count as consecutive [s]."""
 
@@ -189,6 +193,13 @@ class NoiseLevels:
             return np.inf
         white = np.maximum(SMOOTH * self.scatter[0] / np.maximum(samples, 1.0), self.expected**2)
         return float(np.max(self.residual[0] / np.maximum(free, 1.0) / white))
+
+    @property
+    def of_two_loads(self) -> bool:
+        """Whether residuals of a first load in motion are far larger than its samples scatter."""
+        white = SMOOTH * np.fmax(self.early, self.expected**2)
+        shown = self.residual[0] / np.maximum(self.free[0], AMPLE)
+        return bool((self.free[0] >= AMPLE).any() and (shown > STEPPED**2 * white).any())
 
     @property
     def freedom(self) -> FloatArray:

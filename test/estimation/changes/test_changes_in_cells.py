@@ -145,6 +145,28 @@ def test_a_load_that_was_never_named_is_not_that_of_before_once_the_sensor_is_ze
     assert 'not resolved' in newest.words
 
 
+@pytest.mark.parametrize('zeroed', [0.45, 0.6])
+def test_a_sensor_zeroed_in_the_first_second_is_begun_anew_with(zeroed: float) -> None:
+    """The step had been learned as noise, and nothing was claimed for good."""
+    mount, rng = MOUNTS['puma'], np.random.default_rng(7)
+    load = drawn_load(rng, 1.4)
+    path = sample(mount, MOTIONS['rich'](mount, 9.0, np.random.default_rng(7)), 8.0, 250.0)
+    joints, wrenches = record(path, load, scenarios.CELL, 7)
+    later = wrenches.stamps * 1e-9 > zeroed
+    wrenches.wrench[later] -= wrenches.wrench[np.argmax(later)]
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    stage, claimed = settings.payload_estimator(parameters), []
+    for piece in pieces(filtered(mount, joints, wrenches, parameters)[0]):
+        stage.update(piece)
+        estimate = stage.estimate()
+        if estimate is not None and 1e-9 * stage.newest > zeroed + 0.5 and estimate.identified[0]:
+            known, truth = estimate.identified, to_message_order(load.to_vector())
+            assert np.abs((estimate.values - truth)[known] / estimate.std[known]).max() < 4.0
+            claimed.append(1e-9 * stage.newest)
+    assert claimed[0] < 4.5
+    assert claimed[-1] > 7.5
+
+
 def louder(factor: float, push: float = 0.0) -> tuple[list[EventKind], float, list[float]]:
     """Identify while the noise grows, and something pushes on the tool.
 
