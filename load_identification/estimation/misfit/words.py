@@ -184,8 +184,8 @@ def rings(frequency: float, rms: FloatArray) -> str:
     """Report ringing at a frequency [Hz] with rms of force and torque (2,) [N, N m]."""
     return (
         f'the wrench rings at {frequency:.1f} Hz, {rms[0]:.2g} N and {rms[1]:.2g} N·m rms: '
-        'joints, mounting or load sway behind the encoders; start and stop more gently, or '
-        'stiffen them'
+        'joints, mounting or load sway behind the encoders, or stamps waver; start and stop more '
+        'gently, stiffen them, or look at the stamps'
     )
 
 
