@@ -29,7 +29,7 @@ READ_LOAD, IDLE = 0.02, 0.1
 class CompensationNode(PipelineNode):
     """Publish `wrench_compensated`; the process that drains the inputs feeds `stage`.
 
-    Raises ParameterError if parameters say that there is no link `compensated_frame`.
+    Raises ParameterError if parameters say that no link `compensated_frame` moves with the arm.
     """
 
     def __init__(self) -> None:
@@ -39,13 +39,13 @@ class CompensationNode(PipelineNode):
         self.publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_compensated')
         self.warning = ''
         """That the robot cannot give the frame requested, in words; empty: it can."""
-        self._checked: tuple[Robot | None, str | None] = None, None
+        self._checked: Robot | None = None
 
     def check(self, known: DescribedRobot) -> None:
         """Look whether the frame requested can be given, as soon as the robot is known."""
-        now = known.robot, known.description
-        if now[0] is not self._checked[0] or now[1] is not self._checked[1]:
-            self._checked, self.warning = now, self.stage.unusable_frame(*now)
+        if known.robot is not self._checked:
+            self._checked = known.robot
+            self.warning = self.stage.unusable_frame(known.robot)
 
     def publish(self, wrenches: Sequence[WrenchBatch]) -> None:
         """Publish compensated wrenches."""
@@ -69,14 +69,13 @@ class CompensationNode(PipelineNode):
 
 
 def _check_frame(parameters: Parameters) -> None:
-    """Raise ParameterError if the description that is a parameter lacks the frame requested."""
-    description, robot = parameters.robot_description, None
-    if not (parameters.compensated_frame and description):
+    """Raise ParameterError if the robot that is known by parameters lacks the frame requested."""
+    description, sensor_frame = parameters.robot_description, parameters.sensor_frame
+    if not (parameters.compensated_frame and description and sensor_frame):
         return
     try:
-        if parameters.sensor_frame:
-            robot = Robot(description, parameters.sensor_frame, parameters.gravity)
-        problem = Compensation(parameters).unusable_frame(robot, description)
+        robot = Robot(description, sensor_frame, parameters.gravity)
+        problem = Compensation(parameters).unusable_frame(robot)
     except DescriptionError:
         # It is refused, or completed by /tf_static, where it is used.
         return
@@ -106,11 +105,17 @@ class StandaloneCompensationNode(CompensationNode):
         return self.poll_period if self.publisher.wanted else max(self.poll_period, IDLE)
 
     def tick(self) -> None:
-        """Compensate waiting wrenches if there is a subscriber; otherwise leave them unread."""
+        """Compensate waiting wrenches if there is a subscriber; otherwise leave them unread.
+
+        Whether the frame requested can be given is seen by the frame of the first.
+        """
         self.check(self._described)
-        read = self._inputs.read()
+        joints, wrenches = self._inputs.read()
         if self.publisher.wanted:
-            self._compensate(list(read[0]), list(read[1]))
+            self._compensate(list(joints), list(wrenches))
+        elif self.declared.compensated_frame and self._described.robot is None:
+            for batch in wrenches:
+                self._described.for_frame(batch.frame)
 
     def _compensate(self, joints: list[JointBatch], wrenches: list[WrenchBatch]) -> None:
         self._description.look_for_frame()

@@ -62,13 +62,15 @@ class Report:
     """The state that a stage reports.
 
     In words why samples are not used, and a fault that does not stop them; samples dropped, by
-    reason; state of each wrench channel, where the stage knows it.
+    reason; state of each wrench channel, where the stage knows it. `aside`: what is wrong with an
+    output, and so no cause of what the estimate lacks.
     """
 
     waiting_for: str = ''
     warning: str = ''
     dropped: Counter[str] = field(default_factory=Counter)
     health: Mapping[str, str] = field(default_factory=dict)
+    aside: str = ''
 
     @staticmethod
     def read(status: DiagnosticStatus) -> Report:
@@ -91,6 +93,7 @@ class Report:
             '; '.join(filter(None, (self.warning, other.warning))),
             self.dropped + other.dropped,
             {**self.health, **other.health},
+            '; '.join(filter(None, (self.aside, other.aside))),
         )
 
 

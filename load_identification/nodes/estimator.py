@@ -136,10 +136,11 @@ class EstimatorNode(PipelineNode):
         upstream = self._report = self._upstream()
         health = self._health(upstream)
         waiting, missing = '', estimator.usable.missing_for(estimator.newest)
+        confirmed = estimator.usable.confirm(estimator.newest)
         if ALIVE not in health.values():
             dead = 'no channel of the wrench is alive: sensor or cable?'
             waiting = upstream.warning or upstream.waiting_for or dead
-        elif missing > UNMEASURED:
+        elif not confirmed:
             # As with standing legs and joints: none is dead, and none tells of the load.
             since = f'for {missing:.1f} s' if np.isfinite(missing) else 'yet'
             why = upstream.held_up or upstream.warning
@@ -163,6 +164,7 @@ class EstimatorNode(PipelineNode):
         self._elsewhere = elsewhere
         warnings = (
             '' if waiting else upstream.warning,
+            upstream.aside,
             elsewhere,
             tool_taken_off(
                 estimate is not None and estimate.reversed_sign,
@@ -189,7 +191,7 @@ class EstimatorNode(PipelineNode):
             warning='; '.join(filter(None, warnings)),
             note='; '.join(filter(None, notes)),
             # While nothing comes at all, no stamp says for how long.
-            measured=max(missing, now - self._last_sample) <= UNMEASURED,
+            measured=confirmed and now - self._last_sample <= UNMEASURED,
         )
         self._log_fault(estimate)
         self._status_publisher.publish(self._status.message)

@@ -89,10 +89,13 @@ class FusionNode(PipelineNode):
         """Return message counts, and a warning if many samples cannot have been measured."""
         joint_states, wrenches = self.inputs.joint_states, self.inputs.wrenches
         lately = self._counts[-1] - self._counts[0]
-        words = [
+        # Where it is known that there are two, nothing is guessed.
+        two = '' if self.inputs.joint_states.problem() else self.stage.sources.words
+        words = [two] if two else []
+        words += [
             f'{lately[reason]} of {of.topic} dropped in {LATELY:g} s: {why}'
             for reason, why in WRONG.items()
-            if lately[reason] >= MANY
+            if lately[reason] >= MANY and not (two and reason == 'joint_state_jump')
             for of in (wrenches if reason.startswith('wrench') else joint_states,)
         ]
         least, most = min(self._apart), max(self._apart)

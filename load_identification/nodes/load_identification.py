@@ -36,8 +36,8 @@ class Pipeline:
 
     def report(self) -> Report:
         """Return the reports of the fusion and filter nodes, and the warning of compensation."""
-        warning = Report(warning=self._compensation.warning)
-        return self._fusion.report() + self._filter.report() + warning
+        aside = Report(aside=self._compensation.warning)
+        return self._fusion.report() + self._filter.report() + aside
 
     @property
     def period(self) -> float:

@@ -16,7 +16,7 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
-from load_identification.model.frames import link_names, same_frame
+from load_identification.model.frames import same_frame
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import gravity_wrench, wrench_regressor
 from load_identification.model.robot import FrameMotion, Robot
@@ -131,25 +131,13 @@ class Compensation:
         self._before: _Instant | None = None
         self._now: _Instant | None = None
 
-    def unusable_frame(self, robot: Robot | None, description: str | None) -> str:
+    def unusable_frame(self, robot: Robot | None) -> str:
         """Return why the requested frame cannot be given, in words; empty: nothing is known.
 
-        Parameters
-        ----------
-        robot : Robot or None
-            None: the sensor frame is not known yet, and any link may carry it.
-        description : str or None
-            A valid one.
+        While the sensor frame is not known, and so no robot, it may be the frame requested, and
+        hang on a link by /tf_static.
         """
-        if robot is None:
-            links = link_names(description) if self._frame and description else ()
-            if not links or self._frame in links:
-                return ''
-            return (
-                f'compensated_frame: {self._frame!r} is no link of the robot description; such '
-                f'are {sorted(links)}'
-            )
-        if self._frame in ('', robot.sensor_frame):
+        if robot is None or self._frame in ('', robot.sensor_frame):
             return ''
         still = np.zeros(len(robot.joints))
         try:

@@ -264,7 +264,8 @@ class WristIdentifier(Identifier):
     def warning(self) -> str:
         stage = self._front.motion_filter
         earlier = '' if stage.implausible else stage.limits.last
-        return '; '.join(filter(None, (stage.words, earlier)))
+        two = self._front.synchronizer.sources.last
+        return '; '.join(filter(None, (two, stage.words, earlier)))
 
     def result(self) -> Identification:
         """Return the result; raise RecordingError if most positions are beyond all limits too."""
@@ -279,7 +280,7 @@ class WristIdentifier(Identifier):
     def lacking(self, dropped: Counter[str]) -> str:
         if dropped:
             synchronizer = self._front.synchronizer
-            why = self._front.motion_filter.limits.last
+            why = synchronizer.sources.last or self._front.motion_filter.limits.last
             # Where some samples were complete, nothing has stopped all.
             why = why or self._front.motion_filter.bunched
             why = why or ('' if synchronizer.given else synchronizer.why_nothing(dropped))

@@ -11,6 +11,7 @@ import numpy as np
 from load_identification.interface.batches import JointBatch, SynchronizedBatch, WrenchBatch
 from load_identification.signals.joint_track import BEYOND_ALL_SENSE, NEVER, JointTrack
 from load_identification.signals.stamps import StampGate
+from load_identification.signals.two_sources import TwoSources
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 LATENCY = 1_000_000_000
@@ -61,11 +62,14 @@ class Synchronizer:
         self._max_gap = round(max_gap * 1e9)
         self._hold = LATENCY + self._max_gap
         self.joints = JointTrack(self._max_gap, self._hold, self.dropped)
+        self.sources = TwoSources()
+        """Says where two publishers contradict each other."""
         self._change_frame(None)
 
     def follow(self, joints: Mapping[str, float]) -> None:
         """Wait only for these joints: names, and velocity limits [rad/s, m/s]."""
         self.joints.follow(joints)
+        self.sources.follow(joints)
 
     def _change_frame(self, frame: str | None) -> None:
         """Set the sensor's frame; wrenches of another frame are forgotten."""
@@ -88,6 +92,8 @@ class Synchronizer:
         self, joints: Iterable[JointBatch], wrenches: Iterable[WrenchBatch]
     ) -> SynchronizedBatch | None:
         """Process new messages and return the samples completed, or None."""
+        joints = list(joints)
+        self.sources.update(joints)
         states = self.joints.accept(joints)
         stamps, rows, restarted = self._accept_wrenches(wrenches)
         of_joints, of_wrench = self.joints.newest_heard, self._wrench_gate.heard

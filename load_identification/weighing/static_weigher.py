@@ -18,8 +18,8 @@ from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.model.regressor import gravity_wrench
-from load_identification.signals.quantiser import Quantiser
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.quantiser import Quantiser
 from load_identification.weighing.reference import Memory, Reference
 from load_identification.weighing.static_estimate import (
     NotAtRestError,

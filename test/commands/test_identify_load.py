@@ -9,16 +9,29 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
-from bags import URDF, description, error_of, in_a_shell, joint_states, recorded, wrenches, write
+from bags import (
+    START,
+    URDF,
+    description,
+    error_of,
+    in_a_shell,
+    joint_states,
+    recorded,
+    states,
+    wrenches,
+    write,
+)
 from checkout import ROOT
 
 from load_identification.commands.identify_load import NOT_IDENTIFIED, main
+from load_identification.interface.batches import JointBatch
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.sensors import Recording, SensorModel, aluminium_block
@@ -55,6 +68,23 @@ def identify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Identify:
         return status, capsys.readouterr().out, yaml.safe_load(output.read_text())
 
     return run
+
+
+def test_a_second_publisher_of_zeros_is_named(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a `joint_state_publisher` that does not listen to the arm sends them."""
+    few = short.joints().select(slice(None, None, 4))
+    zeros = JointBatch(
+        (*few.names, 'finger'), few.stamps + START + 700_000, *np.zeros((2, len(few.stamps), 7))
+    )
+    messages = sorted(
+        [*joint_states(short), *wrenches(short), *states(zeros)], key=attrgetter('time')
+    )
+    main([str(write(tmp_path / 'bag', [description(), *messages]))])
+    words = ' '.join(capsys.readouterr().out.split())
+    # The others are at zero indeed.
+    assert 'two publishers give different positions of joint_4: stop one' in words
 
 
 def test_simulated_payload_and_offset_are_found(bag: Path, tmp_path: Path) -> None:

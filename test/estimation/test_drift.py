@@ -18,7 +18,6 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
-from load_identification.signals.quantiser import Quantiser
 from load_identification.simulation.cells import Path
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import FRAME, URDF, filtered, moves, pieces
@@ -26,6 +25,7 @@ from load_identification.simulation.changes.runs import RATE as SAMPLES
 from load_identification.simulation.misfits import Fault
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.quantiser import Quantiser
 
 
 def test_a_mixture_has_the_spread_of_its_means() -> None:

@@ -138,7 +138,10 @@ def test_a_joint_of_the_arm_that_two_publishers_send_is_named_where_samples_wait
     )
 
 
-def test_two_publishers_of_the_same_joints_are_named(live: Live) -> None:
+@in_three_too
+@pytest.mark.parametrize('more', [[], ['finger']], ids=['alike', 'with a finger'])
+def test_two_publishers_of_the_same_joints_are_named(live: Live, more: list[str]) -> None:
+    """By way of a relay or a recording, which make one publisher of two."""
     pipeline, _ = live
     group = pipeline.group
 
@@ -148,8 +151,13 @@ def test_two_publishers_of_the_same_joints_are_named(live: Live) -> None:
             if message.topic == '/joint_states':
                 content = message.content
                 positions = [value + 0.5 for value in content.position]
-                other = joint_message(message.due + 4_000_000, content.name, positions)
+                names = [*content.name, *more]
+                positions += [0.0] * len(more)
+                other = joint_message(message.due + 4_000_000, names, positions)
                 yield Message(message.due, '/joint_states', other)
 
     group.play(both(), 1.0)
-    group.wait_for(lambda: 'two publishers of the same joints?' in pipeline.words, 'the words')
+    words = (
+        'two publishers give different positions of joint_1, joint_2, joint_3, joint_4, joint_5'
+    )
+    group.wait_for(lambda: words in pipeline.words, words)

@@ -131,6 +131,22 @@ def test_a_frame_that_is_nowhere_is_waited_for_by_name(group: Group, named: bool
     assert f'wrench frame {FRAME!r} is not a link: set sensor_frame to the link' in pipeline.words
 
 
+@pytest.mark.parametrize('by', ['parameter', 'topic'])
+def test_a_compensated_frame_that_hangs_on_tf_static_as_the_sensor_is_awaited(
+    group: Group, by: str
+) -> None:
+    parameters = {'compensated_frame': FRAME}
+    if by == 'parameter':
+        parameters['robot_description'] = BARE
+    else:
+        group.describe(BARE)
+    process = group.start(parameters=parameters)
+    pipeline = Pipeline(group)
+    wait_for_words(group, pipeline, f"for '{FRAME}' on /tf_static")
+    assert 'compensated_frame' not in ''.join(each.message for each in pipeline.statuses)
+    assert 'compensated_frame' not in process.output
+
+
 @needs_tf2
 @pytest.mark.parametrize('named', [True, False], ids=['parameter', 'frame_id'])
 def test_a_sensor_that_hangs_on_a_link_by_tf_static_is_found(group: Group, named: bool) -> None:

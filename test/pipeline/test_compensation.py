@@ -145,14 +145,11 @@ def test_a_frame_that_other_joints_move_is_named() -> None:
     sim = recording(0.1)
     assert stage.update(*inputs(sim, slice(20)), ROBOT, known()) == []
     assert "'gripper' is no link" in stage.waiting_for
-    assert stage.unusable_frame(ROBOT, None) in stage.waiting_for
-    assert stage.unusable_frame(None, None) == ''
-    # Before the first wrench only the links are known.
-    assert "'gripper' is no link" in stage.unusable_frame(None, puma_description())
+    assert stage.unusable_frame(ROBOT) in stage.waiting_for
+    # Before the first wrench it may be the sensor's own, which hangs on a link by /tf_static.
+    assert stage.unusable_frame(None) == ''
     for frame in ('', 'ft_sensor', 'link_5'):
-        other = Compensation(Parameters(compensated_frame=frame))
-        assert other.unusable_frame(ROBOT, puma_description()) == ''
-        assert other.unusable_frame(None, puma_description()) == ''
+        assert Compensation(Parameters(compensated_frame=frame)).unusable_frame(ROBOT) == ''
     assert stage.dropped['not_compensated'] == 20
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, Wrench, WrenchStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
+from ros_arm import Arm
 from ros_group import LATCHED, Group
 from ros_messages import (
     FRAME,
@@ -17,6 +18,7 @@ from ros_messages import (
     NS,
     OFFSET,
     PAYLOAD,
+    PUMA,
     Message,
     feed,
     inertia_of,
@@ -211,21 +213,39 @@ def test_alone_it_waits_for_what_to_take_off_and_takes_it_off() -> None:
 
 
 @pytest.mark.parametrize('nodes', [['load_identification'], ROLES], ids=['one', 'four'])
-def test_a_frame_that_a_description_by_topic_lacks_is_said_on_status(nodes: list[str]) -> None:
+def test_a_frame_that_a_description_lacks_is_said_on_status_and_blamed_for_nothing(
+    nodes: list[str],
+) -> None:
     with Group() as group:
         group.publish_inputs()
         diagnostics = group.record(DiagnosticArray, '/diagnostics')
         live = Pipeline(group)
         for node in nodes:
             wrong = node in ('compensation', 'load_identification')
-            group.start(node, {'compensated_frame': 'palm'} if wrong else {})
+            given = {'robot_description': PUMA} if node == 'load_identification' else {}
+            group.start(node, {'compensated_frame': 'palm', **given} if wrong else {})
         words = "compensated_frame: 'palm' is no link of the robot description"
+
+        def dead() -> list[Message]:
+            messages = feed(recording(), group.next_base(), last=40)
+            for message in messages:
+                if message.topic == '/wrench':
+                    message.content.wrench = Wrench()
+            return messages
+
         group.wait_for(
             lambda: words in said(diagnostics) and words in live.words,
             words,
-            meanwhile=lambda: group.play(feed(recording(), group.next_base(), last=40)),
+            meanwhile=lambda: group.play(dead()),
         )
         assert live.statuses[-1].level == DiagnosticStatus.WARN
+        assert live.status['state'] == 'waiting'
+        arm = Arm(group)
+        arm.ready()
+        group.play(dead())
+        answer = arm.call_in_silence('calibrate_offset')
+        assert answer.reason.startswith('no channel of the wrench is alive: ')
+        assert 'compensated_frame' not in answer.reason
 
 
 def test_alone_beside_the_estimator_it_is_that_of_the_one_process() -> None:

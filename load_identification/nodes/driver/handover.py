@@ -122,9 +122,10 @@ class Handover:
         estimate = self._payload.estimator.estimate()
         if estimate is None:
             raise Refusal('no estimate yet')
-        age = (newest - estimate.stamp) * 1e-9
-        if age > UNMEASURED:
-            raise Refusal(f'the estimate is {age:.1f} s old, {UNMEASURED:g} allowed')
+        usable = self._payload.estimator.usable
+        if not usable.confirm(newest):
+            age = f'{usable.missing_for(newest):.1f} s ago, {UNMEASURED:g} allowed'
+            raise Refusal(f'the load was last confirmed {age}: wait until new samples do')
         self._require.nothing_in_doubt('apply_payload')
         if estimate.reversed_sign:
             raise Refusal(estimate.reasons[0])

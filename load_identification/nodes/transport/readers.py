@@ -254,7 +254,7 @@ class TopicUpstream:
             if mine:
                 report = Report.read(status)
                 if any(item.key == COMPENSATED for item in status.values):
-                    report = Report(warning=report.warning)
+                    report = Report(aside=report.warning)
                 self._said[status.name] = now, report
         health = self.report().health
         dead = tuple(health.get(channel, ALIVE) != ALIVE for channel in CHANNELS)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from geometry_msgs.msg import Vector3, Wrench
 from handover import AT_FLANGE, arm_of, loaded, right, tells
 from ros_arm import NOTHING as NO_BODY
 from ros_arm import SHORT, SMALL, file_of
 from ros_driver import ROTATION, TRANSLATION, UR_SERVICE, DriverArm
 from ros_group import Group
-from ros_messages import OFFSET, PAYLOAD
+from ros_messages import OFFSET, PAYLOAD, Message
 from ros_pipeline import Pipeline
 
 from load_identification.model.inertial_parameters import InertialParameters
@@ -190,6 +191,30 @@ def test_it_refuses_an_estimate_of_long_ago(arm: DriverArm) -> None:
         answer = arm.call_in_silence(service)
         assert re.match(r'newest wrench with joint states \d+\.\d s old', answer.reason)
     assert arm.told == []
+
+
+def test_it_refuses_what_no_sample_has_confirmed_since_the_sensor_was_dead(
+    arm: DriverArm, live: tuple[DriverArm, Pipeline]
+) -> None:
+    """As `.identified` does: somebody may have changed the load meanwhile."""
+    loaded(arm)
+
+    def dead() -> Iterator[Message]:
+        for message in arm.at_rest():
+            if message.topic == '/wrench':
+                message.content.wrench = Wrench(force=Vector3(x=np.nan))
+            yield message
+
+    arm.play(dead(), 12.0, speed=8.0)
+    arm.rest(0.3)
+    live[1].settle()
+    assert live[1].status['mass.identified'] == 'false'
+    answer = arm.call_in_silence('apply_payload')
+    words = r'the load was last confirmed \d+\.\d s ago, 5 allowed: wait until new samples do'
+    assert re.fullmatch(words, answer.reason)
+    assert arm.told == []
+    arm.rest(1.0)
+    assert arm.call('apply_payload').success
 
 
 def load_of_driver(arm: DriverArm) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from load_identification.signals.quantiser import ENOUGH, Quantiser
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.quantiser import ENOUGH, Quantiser
 
 STEPS = np.array([0.5, 0.02])
 
