@@ -63,6 +63,6 @@ class UsableSamples:
         known = self.newest if self._confirmed is None else self._confirmed
         return np.inf if known is None else 1e-9 * (stamp - known)
 
-    def confirm(self, stamp: int) -> bool:
+    def confirmed_at(self, stamp: int) -> bool:
         """Return whether the load known is still that of a stamp [ns], as far as is measured."""
         return self.missing_for(stamp) <= UNMEASURED

@@ -136,7 +136,7 @@ class EstimatorNode(PipelineNode):
         upstream = self._report = self._upstream()
         health = self._health(upstream)
         waiting, missing = '', estimator.usable.missing_for(estimator.newest)
-        confirmed = estimator.usable.confirm(estimator.newest)
+        confirmed = estimator.usable.confirmed_at(estimator.newest)
         if ALIVE not in health.values():
             dead = 'no channel of the wrench is alive: sensor or cable?'
             waiting = upstream.warning or upstream.waiting_for or dead

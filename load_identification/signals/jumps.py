@@ -49,6 +49,11 @@ class Piece(NamedTuple):
     fresh: bool
 
 
+def velocity_limits(limits: FloatArray) -> FloatArray:
+    """Return velocity limits (J,), `UNKNOWN_LIMIT` for infinite, zero or NaN ones [rad/s, m/s]."""
+    return np.where(np.isfinite(limits) & (limits > 0.0), limits, UNKNOWN_LIMIT)
+
+
 class JumpGate:
     """Accept samples whose joints have moved no faster than they can.
 
@@ -77,8 +82,7 @@ class JumpGate:
 
     def set_limits(self, limits: FloatArray) -> None:
         """Use velocity limits (J,); infinite, zero or NaN limits are unknown."""
-        known = np.isfinite(limits) & (limits > 0.0)
-        self.limits = np.where(known, limits, UNKNOWN_LIMIT)
+        self.limits = velocity_limits(limits)
 
     @property
     def measured(self) -> BoolArray:

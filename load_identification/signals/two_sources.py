@@ -9,7 +9,7 @@ import numpy as np
 
 from load_identification.interface.batches import JointBatch
 from load_identification.signals.joint_track import MOST_JOINTS
-from load_identification.signals.jumps import MARGIN, SLACK, TURN, UNKNOWN_LIMIT
+from load_identification.signals.jumps import MARGIN, SLACK, TURN, velocity_limits
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 BACK = 0.25
@@ -39,9 +39,7 @@ class TwoSources:
 
     def _forget(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
-        limits = [self._followed.get(name, UNKNOWN_LIMIT) for name in names]
-        known = np.isfinite(limits) & (np.array(limits) > 0.0)
-        self._limits: FloatArray = np.where(known, limits, UNKNOWN_LIMIT)
+        self._limits = velocity_limits(np.array([self._followed.get(n, np.inf) for n in names]))
         self._surplus: IntArray = np.zeros(len(names), dtype=np.int64)
         self._newest: int | None = None
         # The last two positions of each joint, and their stamps.

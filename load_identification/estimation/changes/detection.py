@@ -142,7 +142,8 @@ class ChangeDetection:
         block : Block
         """
         found = self._update(belief, block)
-        scores = {h: each - min(self._misfit.values()) for h, each in self._misfit.items()}
+        misfit = self._misfit
+        scores = {h: each - min(misfit.values()) for h, each in misfit.items()}
         self.looks.append(Look(block.stamp, self.state, self._alarm.nis, scores))
         return found
 
@@ -235,9 +236,8 @@ class ChangeDetection:
         named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
         if named is None:
             return self.before
-        offset = named is Hypothesis.OFFSET
-        note = self._unseen if offset else SLIPPED if named is Hypothesis.SLIP else ''
-        named = Hypothesis.BOTH if offset and note else named
+        note = {Hypothesis.OFFSET: self._unseen, Hypothesis.SLIP: SLIPPED}.get(named, '')
+        named = Hypothesis.BOTH if named is Hypothesis.OFFSET and note else named
         found = self._candidates[named]
         if hasty and EVENTS[named].changes_load:
             found, self._rows = settled_load(named, self._seen)

@@ -123,7 +123,7 @@ class Handover:
         if estimate is None:
             raise Refusal('no estimate yet')
         usable = self._payload.estimator.usable
-        if not usable.confirm(newest):
+        if not usable.confirmed_at(newest):
             age = f'{usable.missing_for(newest):.1f} s ago, {UNMEASURED:g} allowed'
             raise Refusal(f'the load was last confirmed {age}: wait until new samples do')
         self._require.nothing_in_doubt('apply_payload')
