@@ -14,7 +14,7 @@ from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.claim import OUT_OF_STEP, Claim, explained, warnings
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
-from load_identification.estimation.belief.prediction import robust_block
+from load_identification.estimation.belief.robust_weighting import robust_block
 from load_identification.estimation.belief.tool import NO_TOOL, Shared, Tool
 from load_identification.estimation.changes.detection import ChangeDetection
 from load_identification.estimation.changes.state import State
@@ -224,16 +224,15 @@ class PayloadEstimator:
         if not self._gathered:
             return
         known, model, measured = self._belief.values, self._belief.model, joined(self._gathered)
-        body, friction = known[model.body], known[model.friction]
-        last, (samples, taken) = measured.regressor[-1], without_friction(measured, friction)
+        samples, taken = without_friction(measured, known[model.friction])
+        last = measured.regressor[-1]
         self._gathered, self._known = [], None
         beside, before, self._ended = (*self._passed, *after), self._ended, int(samples.stamps[-1])
         block = travelled(make_block(samples, before, None, taken, beside), self._newest_block)
         belief = self._belief.after(block)
         self.usable.end_block(block)
-        noise = belief.noise.sample(block.rest)
-        if self.changes.state is State.TRACKING and np.isfinite(noise).any():
-            block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
+        if self.changes.state is State.TRACKING:
+            block = robust_block(samples, block, belief, taken)
         self._newest_block, self._passed = block, ((self._ended, last),)
         number = self.events.newest.number
         self._belief = self.changes.update(belief, block).in_steps(self._steps)
