@@ -37,13 +37,13 @@ from load_identification.estimation.changes.hypotheses import (
     offset_is_known,
     only_a_load,
     p_values,
-    read_zero,
     still_possible,
 )
 from load_identification.estimation.changes.recovery import ENOUGH, Noisier, Recovery, another_load
 from load_identification.estimation.changes.settling import HASTY_NS, SETTLING, settled_load
 from load_identification.estimation.changes.slow_change import SlowChange, constant
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
+from load_identification.estimation.changes.zeroing import Zeroing
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.typing_aliases import FloatArray
@@ -62,9 +62,6 @@ looks the same. No wait is needed if the sensor read zero at the change, or has 
 
 FOLLOWED = float(np.deg2rad(30.0))
 """Angle from which gravity has turned too far in the sensor for a push to have followed [rad]."""
-
-NEAR = 4
-"""Number of blocks around a change in which a reading of zero is looked for."""
 
 GAP = 1.0
 """Time without samples in which the load may have changed along with the offset [s]: a driver that
@@ -152,6 +149,11 @@ class ChangeDetection:
         """Misfit of each hypothesis; empty while none is tested."""
         return {h: each.misfit for h, each in self._candidates.items()}
 
+    @property
+    def _read_zero(self) -> bool:
+        """Whether the sensor read zero near the change, if another offset caused it."""
+        return self._zeroing.read_zero(self._candidates[Hypothesis.OFFSET].belief)
+
     def _update(self, belief: Belief, block: Block) -> Belief:
         if self._earlier is not None:
             self._earlier = self._earlier.after(block)
@@ -174,8 +176,8 @@ class ChangeDetection:
         """Open a change: set the belief before the newest blocks aside."""
         self._bank, self.before = bank, before
         self.distinguished = offset_is_known(before, block.live)
-        self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
-        self._unseen = UNSEEN if max(b.elapsed for b in [*self._near, block]) > GAP else ''
+        self._zeroing = Zeroing(before, passed or [block])
+        self._unseen = UNSEEN if any(b.elapsed > GAP for b in [*passed, block]) else ''
         self.state = State.CHANGED
         self._recovery, self._noisier = Recovery(), Noisier()
         self._noticed, self._pending = block.stamp, 0.0
@@ -198,8 +200,7 @@ class ChangeDetection:
         self._unseen = UNSEEN if block.elapsed > GAP else self._unseen
         self._pending += block.elapsed
         self._steady += block.elapsed
-        if len(self._near) < NEAR:
-            self._near.append(block)
+        self._zeroing.update(self.before, block)
         same = self._recovery.update(self.before, block)
         over = self.distinguished and self.state is State.CONTACT
         if same is not None and over and not another_load(self._misfit, self._first):
@@ -214,8 +215,8 @@ class ChangeDetection:
             if over_gate(self._candidates[Hypothesis.BOTH].belief, block) > 1.0:
                 # Still changing: the blocks until now are neither of the old state nor the new.
                 self._restart(block.stamp)
+                self._unseen = self._unseen or UNRESOLVED
                 if self._pending > STEADY / 4:
-                    self._unseen = self._unseen or UNRESOLVED
                     self._say_contact()
                 return self.before
         else:
@@ -236,7 +237,9 @@ class ChangeDetection:
         named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
         if named is None:
             return self.before
-        note = {Hypothesis.OFFSET: self._unseen, Hypothesis.SLIP: SLIPPED}.get(named, '')
+        strayed = self._zeroing.strayed and self._read_zero
+        unseen = self._unseen or (UNRESOLVED if strayed else '')
+        note = {Hypothesis.OFFSET: unseen, Hypothesis.SLIP: SLIPPED}.get(named, '')
         named = Hypothesis.BOTH if named is Hypothesis.OFFSET and note else named
         found = self._candidates[named]
         if hasty and EVENTS[named].changes_load:
@@ -304,10 +307,7 @@ class ChangeDetection:
         if (
             chance[Hypothesis.OFFSET] > PLAUSIBLE
             and min(misfit[Hypothesis.SAME], load) - offset > MARGIN
-            and (
-                (lasted and push - offset > MARGIN)
-                or read_zero(self._candidates[Hypothesis.OFFSET].belief, self._near)
-            )
+            and ((lasted and push - offset > MARGIN) or self._read_zero)
         ):
             return Hypothesis.OFFSET
         if self._steady > STEADY and chance[Hypothesis.BOTH] > PLAUSIBLE:

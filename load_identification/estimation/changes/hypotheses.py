@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property, reduce
-from itertools import pairwise
 
 import numpy as np
 from scipy.special import chdtrc
@@ -23,11 +22,6 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 FARTHEST = 0.5
 """Largest distance from the sensor to the centre of mass of a load [m]."""
-
-ZERO, CURVED = 4.0, 0.1
-"""A reading counts as zero within `ZERO` standard deviations plus the share `CURVED` of its change
-from block to block [-]."""
-
 
 AS_BEFORE = 'it is that of before the last change'
 """Note of a load that is back: one put down soon after it was picked up."""
@@ -254,21 +248,6 @@ def is_load(belief: Belief) -> bool:
     body, std = belief.values[belief.model.body], std_of_last(belief.triangle, PARAMETERS)
     mass = body[0] + 3.0 * std[0]
     return bool(mass > 0.0 and np.linalg.norm(body[1:4]) < FARTHEST * mass + 3.0 * std[1:4].max())
-
-
-def read_zero(belief: Belief, near: Sequence[Block]) -> bool:
-    """Return whether the sensor read zero in or between blocks, given the offset of a belief."""
-    found = [belief.predicted(block) for block in near]
-    noise = np.repeat(belief.noise.surely(near[0].rest), 3)
-    std = np.sqrt(np.diag(found[-1].covariance) + noise**2)
-    for before, after in pairwise(each.wrench for each in found):
-        step = after - before
-        scaled = step / std
-        length = float(scaled @ scaled)
-        part = np.clip(-(before / std) @ scaled / length, 0.0, 1.0) if length else 0.0
-        if np.all(np.abs(before + part * step) < ZERO * std + CURVED * np.abs(step)):
-            return True
-    return False
 
 
 def knows_more(belief: Belief, before: Belief) -> bool:

@@ -120,51 +120,36 @@ def test_a_grasp_at_rest_is_no_load_of_tons() -> None:
         assert not stage.misfit.suspicion
 
 
-def test_a_load_that_was_never_named_is_not_that_of_before_once_the_sensor_is_zeroed() -> None:
-    """An arm that creeps cannot tell them apart: the load before was claimed, 92 std off."""
+@pytest.mark.parametrize(
+    ('motion', 'changed', 'zeroed'), [('creep', 4.5, 8.5), ('creep', 4.5, 5.9), ('rich', 5.5, 6.0)]
+)
+def test_a_load_that_was_never_named_is_not_that_of_before_once_the_sensor_is_zeroed(
+    motion: str, changed: float, zeroed: float
+) -> None:
+    """Creeping or at rest no arm can tell them apart: the load before was claimed, 92 std off."""
     mount, rng = MOUNTS['puma'], np.random.default_rng([0, 41])
     before, after = drawn_load(rng, rng.uniform(0.5, 1.5)), drawn_load(rng, rng.uniform(0.5, 2.0))
-    path = sample(mount, MOTIONS['creep'](mount, 15.0, np.random.default_rng([0, 0])), 14.0, 250.0)
-    share = np.clip((path.stamps * 1e-9 - 4.5) / 0.4, 0.0, 1.0)[:, None]
+    moved = 16.0 if motion == 'creep' else 5.0
+    drawn = MOTIONS[motion](mount, moved, np.random.default_rng([0, 0]))
+    path = sample(mount, drawn, zeroed + 7.0, 250.0)
+    share = np.clip((path.stamps * 1e-9 - changed) / 0.4, 0.0, 1.0)[:, None]
 
     def exerted(frame: FrameMotion) -> FloatArray:
         return (1.0 - share) * load_wrench(before, frame) + share * load_wrench(after, frame)
 
     joints, wrenches = published(path, exerted, scenarios.CELL, 0)
-    zeroed = wrenches.stamps * 1e-9 > 8.5
-    wrenches.wrench[zeroed] -= wrenches.wrench[np.argmax(zeroed)]
+    later = wrenches.stamps * 1e-9 > zeroed
+    wrenches.wrench[later] -= wrenches.wrench[np.argmax(later)]
     parameters = replace(Parameters(), gravity=mount.gravity)
     stage = settings.payload_estimator(parameters)
     for piece in pieces(filtered(mount, joints, wrenches, parameters)[0]):
         stage.update(piece)
         estimate = stage.estimate()
-        if estimate is not None and 1e-9 * stage.newest > 9.5:
+        if estimate is not None and 1e-9 * stage.newest > zeroed + 1.0:
             assert not estimate.identified.any()
     newest = stage.events.newest
     assert newest.kind is EventKind.LOAD_AND_OFFSET_CHANGED
     assert 'not resolved' in newest.words
-
-
-@pytest.mark.parametrize('zeroed', [0.45, 0.6])
-def test_a_sensor_zeroed_in_the_first_second_is_begun_anew_with(zeroed: float) -> None:
-    """The step had been learned as noise, and nothing was claimed for good."""
-    mount, rng = MOUNTS['puma'], np.random.default_rng(7)
-    load = drawn_load(rng, 1.4)
-    path = sample(mount, MOTIONS['rich'](mount, 9.0, np.random.default_rng(7)), 8.0, 250.0)
-    joints, wrenches = record(path, load, scenarios.CELL, 7)
-    later = wrenches.stamps * 1e-9 > zeroed
-    wrenches.wrench[later] -= wrenches.wrench[np.argmax(later)]
-    parameters = replace(Parameters(), gravity=mount.gravity)
-    stage, claimed = settings.payload_estimator(parameters), []
-    for piece in pieces(filtered(mount, joints, wrenches, parameters)[0]):
-        stage.update(piece)
-        estimate = stage.estimate()
-        if estimate is not None and 1e-9 * stage.newest > zeroed + 0.5 and estimate.identified[0]:
-            known, truth = estimate.identified, to_message_order(load.to_vector())
-            assert np.abs((estimate.values - truth)[known] / estimate.std[known]).max() < 4.0
-            claimed.append(1e-9 * stage.newest)
-    assert claimed[0] < 4.5
-    assert claimed[-1] > 7.5
 
 
 def louder(factor: float, push: float = 0.0) -> tuple[list[EventKind], float, list[float]]:

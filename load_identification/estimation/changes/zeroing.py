@@ -1,0 +1,77 @@
+"""Whether the sensor was zeroed at a change, and whether something else happened just before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.measurement import Block
+from load_identification.typing_aliases import FloatArray
+
+NEAR = 4
+"""Number of blocks around a change in which a reading of zero is looked for."""
+
+ZERO, CURVED, STRAIGHT = 4.0, 0.1, 0.03
+"""A reading is on the way between two others within `ZERO` standard deviations plus a share of
+their distance: `CURVED` in any motion, `STRAIGHT` at rest [-]."""
+
+
+class Zeroing:
+    """The readings since a change.
+
+    Parameters
+    ----------
+    before : Belief
+        The belief before the change, predicted to the newest block.
+    passed : sequence of Block
+        The blocks up to the alarm; not empty.
+    """
+
+    def __init__(self, before: Belief, passed: Sequence[Block]) -> None:
+        self._near: list[Block] = []
+        self._still = True
+        self.strayed = False
+        """Whether the sensor of an arm at rest read what is not between the reading before and
+        zero: a gripper has closed before a driver zeroed."""
+        for block in passed[-NEAR // 2 :]:
+            self.update(before, block)
+
+    def update(self, before: Belief, block: Block) -> None:
+        """Process a block; `before` is the belief before the change, predicted to its time."""
+        if len(self._near) < NEAR:
+            self._near.append(block)
+        self._still &= block.rest
+        if self._still and not self.strayed:
+            expected, live = before.predicted(block), block.live
+            std = _std(before, expected.covariance, block)
+            zero = np.where(live, 0.0, expected.wrench)
+            reading = np.where(live, block.wrench, expected.wrench)
+            self.strayed = not _on_the_way(reading, expected.wrench, zero, std, STRAIGHT)
+
+    def read_zero(self, belief: Belief) -> bool:
+        """Return whether the sensor read zero in or between blocks, given a belief's offset."""
+        found = [belief.predicted(block) for block in self._near]
+        std = _std(belief, found[-1].covariance, self._near[0])
+        readings = pairwise(each.wrench for each in found)
+        return any(_on_the_way(np.zeros(6), *pair, std, CURVED) for pair in readings)
+
+
+def _std(belief: Belief, covariance: FloatArray, block: Block) -> FloatArray:
+    """Return the std of a reading of covariance (6, 6) before noise, (6,) [N, N m]."""
+    noise = np.repeat(belief.noise.surely(block.rest), 3)
+    return np.asarray(np.sqrt(np.diag(covariance) + noise**2))
+
+
+def _on_the_way(
+    reading: FloatArray, start: FloatArray, end: FloatArray, std: FloatArray, share: float
+) -> bool:
+    """Return whether a reading is on the way between two others, all (6,) [N, N m]."""
+    step = end - start
+    scaled = step / std
+    length = float(scaled @ scaled)
+    part = np.clip((reading - start) / std @ scaled / length, 0.0, 1.0) if length else 0.0
+    away = np.abs(start + part * step - reading)
+    return bool(np.all(away < ZERO * std + share * np.abs(step)))
