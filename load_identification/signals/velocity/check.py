@@ -14,6 +14,12 @@ MOVED = 2e-3
 PIECE = 25_000_000
 """Length of the pieces over which ways are compared [ns]."""
 
+CHECKED = 100_000_000
+"""Time after which what pieces have shown is applied [ns]."""
+
+MOST_WAITING = 1000
+"""Largest number of batches that wait for that."""
+
 JOINED = 100_000_000
 """Longest step within a piece [ns]."""
 
@@ -102,14 +108,19 @@ class PublishedVelocities:
 
     def __init__(self, joints: int) -> None:
         self._filled_in = FilledIn(joints)
-        self._wrong = np.zeros(joints, dtype=bool)
-        self._late = np.zeros(joints, dtype=bool)
+        none = np.zeros(joints, dtype=bool)
+        # Of the newest piece, and as applied from the last check on.
+        self._wrong, self._late, self._applied = none, none, none
         self._lag, self._factor = np.zeros(joints), np.ones(joints)
-        # The last three samples: stamp, position and velocity.
+        self._waiting: list[tuple[IntArray, FloatArray]] = []
+        self._number = 0
+        # The last three samples before: stamp, position and velocity.
         self._stamps: IntArray = np.zeros(0, dtype=np.int64)
         self._rows: FloatArray = np.zeros((0, 2, joints))
-        # Sums since the last boundary between pieces: the integral, and the steps unknown.
-        self._since: FloatArray = np.zeros((2, joints))
+        # Since the last boundary between pieces: sums (`_decided`), and number of steps; there:
+        # position and velocity.
+        self._since: FloatArray = np.zeros((5, joints))
+        self._steps = 0
         self._begin: FloatArray = np.full((2, joints), np.nan)
         # The shortest step of each position.
         self._step = np.full(joints, np.inf)
@@ -127,20 +138,29 @@ class PublishedVelocities:
             [rad or m, and per s]; NaN where unknown.
         """
         used = self._filled_in.without(position, velocity)
-        if not len(stamps) or np.isnan(velocity).all():
-            self._stamps, self._rows, self._begin[:] = self._stamps[:0], self._rows[:0], np.nan
+        if not len(stamps):
             return used
-        before = len(self._stamps)
-        self._stamps = np.concatenate([self._stamps, stamps])
-        rows = np.concatenate([self._rows, np.stack([position, velocity], axis=1)])
-        wrong = self._judged(rows, before)
-        self._stamps, self._rows = self._stamps[-3:], rows[-3:]
+        self._waiting.append((stamps, np.stack([position, velocity], axis=1)))
+        number = stamps // CHECKED
+        same = bool(np.all(number == self._number))
+        if same and len(self._waiting) < MOST_WAITING:
+            return np.where(self._applied, np.nan, used) if self._applied.any() else used
+        self._number = int(number[-1])
+        wrong = self._judged()[-len(stamps) :]
         return np.where(wrong, np.nan, used) if wrong.any() else used
 
-    def _judged(self, rows: FloatArray, before: int) -> BoolArray:
-        """Return which velocities are wrong, (n, J), of the samples after the first ones."""
-        stamps = self._stamps
+    def _judged(self) -> BoolArray:
+        """Return which velocities of the waiting samples are not to be used, (n, J)."""
+        before = len(self._stamps)
+        stamps = np.concatenate([self._stamps, *(each for each, _ in self._waiting)])
+        rows = np.concatenate([self._rows, *(each for _, each in self._waiting)])
+        self._waiting.clear()
+        self._stamps, self._rows = stamps[-3:], rows[-3:]
         first = max(before, 1)
+        wrong = np.empty((len(stamps) - first, len(self._wrong)), dtype=bool)
+        wrong[:] = self._applied
+        if len(stamps) == first:
+            return np.repeat(self._applied[None], first - before, axis=0)
         steps = (stamps[first:] - stamps[first - 1 : -1])[:, None]
         q, v, seconds = rows[:, 0], rows[:, 1], 1e-9 * steps
         move = q[first:] - q[first - 1 : -1]
@@ -152,70 +172,95 @@ class PublishedVelocities:
         self._step = np.minimum(self._step, size)
         # What is summed up to each sample, the last of before included.
         parts = np.where(unknown, 0.0, area), unknown, *noise, noise[1] * seconds**2
-        summed = np.stack(parts, axis=1)
-        total = np.cumsum(summed, axis=0)
+        total = np.cumsum(np.stack(parts, axis=1), axis=0)
         number = stamps[first - 1 :] // PIECE
         ends = np.flatnonzero(number[1:] != number[:-1])
-        wrong = np.empty((len(stamps) - before, len(self._wrong)), dtype=bool)
-        wrong[:] = self._wrong
-        start = np.zeros((5, len(self._wrong)))
-        start[:2] = -self._since
         if not ends.size:
-            if len(total):
-                self._since = self._since + total[-1, :2]
-            return wrong
-        at = np.concatenate([start[None], total[ends]])
-        grown = np.diff(at, axis=0)
-        qs = np.concatenate([self._begin[None], rows[first + ends]])
-        apart = np.diff(qs, axis=0)
-        count = np.diff(ends, prepend=-1)[:, None]
-        way, change, integral = apart[:, 0], apart[:, 1], grown[:, 0]
-        moves = np.maximum(np.abs(way), np.abs(integral)) > LEAST_WAY
-        usable = moves & (grown[:, 1] == 0) & np.isfinite(way) & np.isfinite(change)
-        w, c, y = (np.where(usable, each, 0.0) for each in (way, change, integral))
-        squares = w * w, w * c, c * c, w * y, c * y, y * y
-        # A coarse encoder at low speed shows its noise in few steps only.
-        coarse = np.where(np.isfinite(self._step), self._step, 0.0) ** 2 / 2.0
-        of_ends = 2.0 * grown[:, 2:4] / count[:, None]
-        of_ends[:, 0] = np.maximum(of_ends[:, 0], coarse)
-        noises = usable * [*of_ends.swapaxes(0, 1), grown[:, 4]]
-        new = np.stack([*squares, usable, *noises], axis=1)
-        kept = np.where(usable, FORGETTING, 1.0)
-        for k, end in enumerate(ends.tolist()):
-            self._sums = kept[k] * self._sums + new[k]
-            if usable[k].any():
-                self._decide()
-                wrong[first + end - before :] = self._wrong
-        self._since = total[-1, :2] - total[ends[-1], :2]
-        self._begin = rows[first + ends[-1]]
+            self._since = self._since + total[-1]
+        else:
+            grown = np.diff(np.concatenate([-self._since[None], total[ends]]), axis=0)
+            apart = np.diff(np.concatenate([self._begin[None], rows[first + ends]]), axis=0)
+            steps_of = np.diff(ends, prepend=-1 - self._steps)[:, None]
+            decided = self._decided(apart, grown, steps_of)
+            per_check = CHECKED // PIECE
+            applied = number[1:][ends] // per_check != number[ends] // per_check
+            for k in np.flatnonzero(applied).tolist():
+                self._applied = wrong[ends[k] :] = decided[k]
+            self._since = total[-1] - total[ends[-1]]
+            self._begin, self._steps = rows[first + ends[-1]], 0
+        self._steps += len(move) - (int(ends[-1]) + 1 if ends.size else 0)
         return wrong
 
-    def _decide(self) -> None:
-        """Fit factor and lag, and decide whether velocities are used."""
-        ww, wc, cc, wy, cy, yy, count, noise, of_change, of_area = self._sums
+    def _decided(self, apart: FloatArray, grown: FloatArray, steps: IntArray) -> BoolArray:
+        """Return whether velocities are wrong after each of p pieces, (p, J).
+
+        Parameters
+        ----------
+        apart : (p, 2, J) array
+            Way, and change of velocity.
+        grown : (p, 5, J) array
+            Integral of velocity, steps unknown, and sums over steps of the variances of position
+            and velocity and of that of the integral.
+        steps : (p, 1) array
+            Their number.
+        """
+        (way, change), integral = apart.swapaxes(0, 1), grown[:, 0]
+        moves = np.maximum(np.abs(way), np.abs(integral)) > LEAST_WAY
+        usable = moves & (grown[:, 1] == 0) & np.isfinite(way) & np.isfinite(change)
+        if not usable.any():
+            return np.repeat(self._wrong[None], len(usable), axis=0)
+        w, c, y = (np.where(usable, each, 0.0) for each in (way, change, integral))
+        squares = w * w, w * c, c * c, w * y, c * y, y * y
+        of_way, of_change = (2.0 * grown[:, k] / steps for k in (2, 3))
+        # A coarse encoder at low speed shows its noise in few steps only.
+        coarse = np.where(np.isfinite(self._step), self._step, 0.0) ** 2 / 2.0
+        noises = usable * [np.maximum(of_way, coarse), of_change, grown[:, 4]]
+        sums = np.stack([*squares, usable, *noises], axis=1)
+        kept = np.where(usable, FORGETTING, 1.0)
+        for k, new in enumerate(sums):
+            new += kept[k] * self._sums
+            self._sums = new
+        known, wrong, right, late = self._judge(sums.swapaxes(0, 1), usable)
+        decided = np.empty_like(wrong)
+        for k in range(len(decided)):
+            self._wrong = decided[k] = np.where(
+                known[k], wrong[k] | (self._wrong & ~right[k]), self._wrong
+            )
+            self._late = np.where(wrong[k], late[k], self._late)
+        return decided
+
+    def _judge(self, sums: FloatArray, usable: BoolArray) -> tuple[BoolArray, ...]:
+        """Fit factors and lags to sums (10, p, J) after pieces that were usable, (p, J).
+
+        Returns
+        -------
+        known, wrong, right, late : (p, J) bool arrays
+            Whether factor and lag are known, beyond the limits, and well within; whether the lag
+            is what is wrong.
+        """
+        ww, wc, cc, wy, cy, yy, count, noise, of_change, of_integral = sums
         n = np.maximum(count, 1.0)
         true = np.maximum(ww - noise, (1.0 - NOISIEST) * ww) + n * LEAST[0] ** 2
-        cc = np.maximum(cc - of_change, (1.0 - NOISIEST) * cc) + n * LEAST[1] ** 2
-        determinant = np.maximum(true * cc - wc * wc, LIKE * true * cc)
+        cc = np.maximum(cc - of_change, 0.5 * cc) + n * LEAST[1] ** 2
+        determinant = true * cc - wc * wc
+        share = noise / np.maximum(ww, n * LEAST[0] ** 2)
+        known = usable & (count >= FEWEST) & (share < NOISIEST) & (determinant > LIKE * true * cc)
+        determinant = np.maximum(determinant, LIKE * true * cc)
         factor = (wy * cc - cy * wc) / determinant
         lag = (wy * wc - cy * true) / determinant
         left = np.maximum(yy - factor * wy + lag * cy, 0.0) / np.maximum(n - 2.0, 1.0)
-        left = left + (noise + of_area) / n + LEAST[0] ** 2
+        left = left + (noise + of_integral) / n + LEAST[0] ** 2
         std_factor, std_lag = (np.sqrt(left * of / determinant) for of in (cc, true))
-        share = noise / np.maximum(ww, n * LEAST[0] ** 2)
-        known = (count >= FEWEST) & (share < NOISIEST) & (determinant > LIKE * true * cc)
         limit = FACTOR + PER_NOISE * share
-        late, off = np.abs(lag), np.abs(factor - 1.0)
-        wrong = (late > np.maximum(LAG, CLEARLY * std_lag)) | (
-            off > np.maximum(limit, CLEARLY * std_factor)
-        )
-        right = (late < KEPT * LAG) & (off < KEPT * limit)
-        self._wrong = np.where(known, wrong | (self._wrong & ~right), self._wrong)
-        told = known & wrong
-        self._late = np.where(told, late > CLEARLY * std_lag, self._late)
-        self._late &= ~(told & (late < 0.5 * LAG))
-        self._lag = np.where(told, lag, self._lag)
-        self._factor = np.where(told, factor, self._factor)
+        off, behind = np.abs(factor - 1.0), np.abs(lag)
+        late = known & (behind > np.maximum(LAG, CLEARLY * std_lag))
+        wrong = late | known & (off > np.maximum(limit, CLEARLY * std_factor))
+        right = known & (behind < KEPT * LAG) & (off < KEPT * limit)
+        told = wrong.any(axis=0)
+        last = len(wrong) - 1 - np.argmax(wrong[::-1], axis=0), range(wrong.shape[1])
+        self._lag = np.where(told, lag[last], self._lag)
+        self._factor = np.where(told, factor[last], self._factor)
+        return known, wrong, right, late
 
     def words(self, names: Sequence[str], of: Collection[str] | None = None) -> str:
         """Return a warning of velocities that are not used, by the names of the J joints; or none.
@@ -223,16 +268,17 @@ class PublishedVelocities:
         Only those in `of` are named, if it is given.
         """
         said: dict[str, list[str]] = {}
-        late = self._wrong & self._late
-        lags = np.round(1e3 * np.abs(self._lag[late]))
-        for j in np.flatnonzero(self._wrong).tolist():
-            if of is not None and names[j] not in of:
-                continue
-            if late[j]:
-                verb = 'lags' if self._lag[j] > 0.0 else 'is ahead of'
+        wrong = self._wrong & [of is None or name in of for name in names]
+        lags = np.round(1e3 * np.abs(self._lag[wrong & self._late]))
+        for j in np.flatnonzero(wrong).tolist():
+            if self._late[j]:
                 low, high = f'{lags.min():.0f}', f'{lags.max():.0f}'
                 number = low if low == high else f'{low} to {high}'
-                words = f'{verb} its position by {number} ms'
+                words = (
+                    f'lags its position by {number} ms'
+                    if self._lag[j] > 0.0
+                    else f'leads its position by {number} ms'
+                )
             else:
                 words = factor_words(float(self._factor[j]))
             said.setdefault(words, []).append(names[j])
