@@ -30,9 +30,9 @@ class TwoSources:
     """Recognise joints that go to and fro between two positions faster than any joint can.
 
     A second publisher of the joints, one that fills in zeros for example, does that in every of
-    its messages, or few of them, and to much the same position. An encoder that wraps does not, nor
-    one with errors here and there, nor a single jump, a joint that only one source has, positions
-    in another unit, nor poses without the motion between.
+    its messages, or few of them, and to much the same position. An encoder that wraps does not,
+    nor one with errors here and there, nor a single jump, a joint that only one source has,
+    positions in another unit, nor poses without the motion between.
     """
 
     def __init__(self) -> None:

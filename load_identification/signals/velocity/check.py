@@ -157,10 +157,9 @@ class PublishedVelocities:
         self._waiting.clear()
         self._stamps, self._rows = stamps[-3:], rows[-3:]
         first = max(before, 1)
-        wrong = np.empty((len(stamps) - first, len(self._wrong)), dtype=bool)
-        wrong[:] = self._applied
+        wrong = np.repeat(self._applied[None], len(stamps) - before, axis=0)
         if len(stamps) == first:
-            return np.repeat(self._applied[None], first - before, axis=0)
+            return wrong
         steps = (stamps[first:] - stamps[first - 1 : -1])[:, None]
         q, v, seconds = rows[:, 0], rows[:, 1], 1e-9 * steps
         move = q[first:] - q[first - 1 : -1]
@@ -185,7 +184,7 @@ class PublishedVelocities:
             per_check = CHECKED // PIECE
             applied = number[1:][ends] // per_check != number[ends] // per_check
             for k in np.flatnonzero(applied).tolist():
-                self._applied = wrong[ends[k] :] = decided[k]
+                self._applied = wrong[first - before + ends[k] :] = decided[k]
             self._since = total[-1] - total[ends[-1]]
             self._begin, self._steps = rows[first + ends[-1]], 0
         self._steps += len(move) - (int(ends[-1]) + 1 if ends.size else 0)
