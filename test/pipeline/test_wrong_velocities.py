@@ -1,4 +1,4 @@
-"""Wrong velocities over good encoders spoil no claim: what is claimed is as with none published."""
+"""Wrong velocities over good encoders spoil no claim: it is as with none published."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ LIKE = 0.05
 """Share of the squares of ways and of changes of velocity that neither has in common with the
 other, from which they are told apart [-]."""
 
-KEPT = 0.7
-"""Velocities are used again from this share of the limits on [-]."""
+SURELY = 3.0
+"""Standard deviations by which both must be within their limits to be used again [-]."""
 
 LEAST = 1e-6, 1e-4
 """Least noise of a way [rad, m] and of a change of velocity [rad/s, m/s]."""
@@ -254,7 +254,7 @@ class PublishedVelocities:
         off, behind = np.abs(factor - 1.0), np.abs(lag)
         late = known & (behind > np.maximum(LAG, CLEARLY * std_lag))
         wrong = late | known & (off > np.maximum(limit, CLEARLY * std_factor))
-        right = known & (behind < KEPT * LAG) & (off < KEPT * limit)
+        right = known & (behind + SURELY * std_lag < LAG) & (off + SURELY * std_factor < limit)
         told = wrong.any(axis=0)
         last = len(wrong) - 1 - np.argmax(wrong[::-1], axis=0), range(wrong.shape[1])
         self._lag = np.where(told, lag[last], self._lag)

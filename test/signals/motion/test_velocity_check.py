@@ -66,7 +66,7 @@ def test_velocities_that_lag_are_named_with_the_lag(rate: int, late: object) -> 
         assert words.endswith(' ms: not used')
         numbers = [float(each) for each in words.split() if each.isdigit()]
         assert np.abs(np.array(numbers) - 1e3 * seconds).max() <= 2.5
-        assert np.isnan(found[3 * rate :]).all()
+        assert np.isnan(found[rate:]).all()
 
 
 @pytest.mark.parametrize('rate', [100, 500])
@@ -125,7 +125,7 @@ def test_how_the_stream_is_cut_changes_nothing() -> None:
 
 
 def test_velocities_that_become_good_are_used_again() -> None:
-    q, v = motion()
+    _, v = motion()
     half = len(v) // 2
     mended = np.vstack([smoothed(v, 0.03)[:half], v[half:]])
     found, words = checked(*sampled(500, mended))
