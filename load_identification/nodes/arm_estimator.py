@@ -81,7 +81,7 @@ class ArmNode(EffortNode):
         """Return the filter's delay, unobservable payload parameters, joints' residuals."""
         details = {
             'delay': f'{self.stage.delay:.6f}',
-            WARNING: self.warning(self.stage.bunched),
+            WARNING: self.warning(self.stage.bunched, self.stage.wrong_velocities),
             'never_told': ', '.join(self.stage.unseen),
         }
         rms = np.sqrt(np.mean(self._residual**2, axis=0)) if len(self._residual) else None

@@ -48,9 +48,9 @@ class EffortNode(PipelineNode):
         """Whether samples are wanted as they arrive rather than once per estimate."""
         return True
 
-    def warning(self, bunched: str) -> str:
-        """Return what is wrong with the input, and that its stamps are in bunches, in words."""
-        return '; '.join(filter(None, (self._input.warning(), bunched)))
+    def warning(self, *of_stage: str) -> str:
+        """Return what is wrong with the input, and the warnings of the filter, in words."""
+        return '; '.join(filter(None, (self._input.warning(), *of_stage)))
 
     @abstractmethod
     def read(self) -> Iterator[Samples]:

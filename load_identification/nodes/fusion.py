@@ -91,7 +91,7 @@ class FusionNode(PipelineNode):
         lately = self._counts[-1] - self._counts[0]
         # Where it is known that there are two, nothing is guessed.
         two = '' if self.inputs.joint_states.problem() else self.stage.sources.words
-        words = [two] if two else []
+        words = [each for each in (two, self.stage.joints.wrong_velocities) if each]
         words += [
             f'{lately[reason]} of {of.topic} dropped in {LATELY:g} s: {why}'
             for reason, why in WRONG.items()

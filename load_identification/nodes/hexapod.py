@@ -73,7 +73,10 @@ class HexapodNode(EffortNode):
 
     def details(self) -> Mapping[str, str]:
         """Return the filter's delay, the legs' friction, and the two-step estimate."""
-        details = {'delay': f'{self.stage.delay:.6f}', WARNING: self.warning(self.stage.bunched)}
+        details = {
+            'delay': f'{self.stage.delay:.6f}',
+            WARNING: self.warning(self.stage.bunched, self.stage.wrong_velocities),
+        }
         if self.stage.friction is not None:
             for name, level in zip(
                 self.stage.mechanism.geometry.legs, self.stage.friction.coulomb, strict=True

@@ -23,6 +23,7 @@ from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.stamps import StampGate
+from load_identification.signals.velocity.check import PublishedVelocities
 from load_identification.signals.velocity_reversal import least_speed, smoothed_sign, step_response
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -65,6 +66,7 @@ class HexapodFilter:
         """Reason why samples are not used, in words; empty if they are."""
         self._differentiator = differentiator
         self._gravity = np.array(gravity, dtype=np.float64)
+        self._velocities = PublishedVelocities(len(mechanism.geometry.legs))
         self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
         self._monitor = ChannelMonitor()
         self._rest = RestDetector()
@@ -86,6 +88,11 @@ class HexapodFilter:
     def bunched(self) -> str:
         """Warning that stamps are too clustered to be filtered, in words; empty: no."""
         return self._differentiator.bunches.words('/joint_states')
+
+    @property
+    def wrong_velocities(self) -> str:
+        """Warning of published rates that are not used, in words; empty: none."""
+        return self._velocities.words(self.mechanism.geometry.legs)
 
     def reset(self) -> None:
         """Forget all samples and the friction level."""
@@ -171,6 +178,7 @@ class HexapodFilter:
         if not stamps.size:
             return None
         length, velocity, effort = np.hsplit(rows, 3)
+        velocity = self._velocities.without(stamps, length, velocity)
         # The forces of dead and frozen sensors.
         stuck = self._monitor.update(length, effort)
         self._count('effort_stuck', stuck.any(axis=1), 'a live force sensor in every leg')

@@ -65,6 +65,10 @@ class EffortIdentifier(Identifier):
     def dropped(self) -> Counter[str]:
         return self._stage.dropped
 
+    @property
+    def warning(self) -> str:
+        return self._stage.wrong_velocities
+
     def lacking(self, dropped: Counter[str]) -> str:
         return self._stage.bunched or f'waiting for {self._stage.waiting_for}'
 

@@ -265,7 +265,8 @@ class WristIdentifier(Identifier):
         stage = self._front.motion_filter
         earlier = '' if stage.implausible else stage.limits.last
         two = self._front.synchronizer.sources.last
-        return '; '.join(filter(None, (two, stage.words, earlier)))
+        wrong = self._front.synchronizer.joints.wrong_velocities
+        return '; '.join(filter(None, (two, wrong, stage.words, earlier)))
 
     def result(self) -> Identification:
         """Return the result; raise RecordingError if most positions are beyond all limits too."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.interface.batches import Batch, SynchronizedBatch
-from load_identification.signals.joint_motion import FilledIn
 from load_identification.signals.joint_noise import (
     ORDER,
     VelocityLag,
@@ -17,6 +16,7 @@ from load_identification.signals.joint_noise import (
 )
 from load_identification.signals.jumps import UNKNOWN_LIMIT
 from load_identification.signals.stamps import Bunches
+from load_identification.signals.velocity.check import FilledIn
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 CUTOFF_TIMES_WINDOW = 2.3237

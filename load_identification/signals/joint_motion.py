@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.linalg.lapack
 
 from load_identification.interface.batches import JointBatch, joined
+from load_identification.signals.velocity.check import PublishedVelocities
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 Rows = npt.NDArray[np.intp]
@@ -31,38 +32,7 @@ too large, by 0.4 ms at 2 Hz and 2.4 %, by 2 ms at 5 Hz and 14 %, by 5 ms at 10 
 FEWEST = 4
 """Least number of joint states fitted, even if they span more than the window."""
 
-MOVED = 2e-3
-"""Distance from the first position from which a velocity of zero is wrong [rad, m]."""
-
 MOST_LAYOUTS = 16
-
-
-class FilledIn:
-    """Find velocities that a driver fills with zeros: of joints that move, and never had another.
-
-    Parameters
-    ----------
-    joints : int
-        Number J of joints.
-    """
-
-    def __init__(self, joints: int) -> None:
-        self._begin = np.full(joints, np.nan)
-        self._moved = self._told = np.zeros(joints, dtype=bool)
-
-    def without(self, position: FloatArray, velocity: FloatArray) -> FloatArray:
-        """Return the next velocities (n, J), NaN where filled in."""
-        if self._told.all() or not len(position):
-            return velocity
-        if np.isnan(self._begin).any():
-            first = position[np.isfinite(position).argmax(axis=0), range(position.shape[1])]
-            self._begin = np.where(np.isnan(self._begin), first, self._begin)
-        moved = np.abs(position - self._begin) > MOVED
-        moved = np.logical_or.accumulate(moved) | self._moved
-        told = (velocity != 0.0) & ~np.isnan(velocity)
-        told = np.logical_or.accumulate(told) | self._told
-        self._moved, self._told = moved[-1], told[-1]
-        return np.where(moved & ~told, np.nan, velocity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +58,15 @@ class JointMotionNow:
         self._max_gap = round(max_gap * 1e9)
         self._window = round(WINDOW * 1e9)
         self._tracks: dict[tuple[str, ...], JointBatch] = {}
-        self._filled_in: dict[tuple[str, ...], FilledIn] = {}
+        self._published: dict[tuple[str, ...], PublishedVelocities] = {}
 
     def update(self, batches: Iterable[JointBatch]) -> None:
         """Process joint states in the order of arrival."""
         for batch in batches:
-            if batch.names not in self._filled_in:
-                self._filled_in[batch.names] = FilledIn(len(batch.names))
-            velocity = self._filled_in[batch.names].without(batch.position, batch.velocity)
+            if batch.names not in self._published:
+                self._published[batch.names] = PublishedVelocities(len(batch.names))
+            published = self._published[batch.names]
+            velocity = published.without(batch.stamps, batch.position, batch.velocity)
             if velocity is not batch.velocity:
                 batch = replace(batch, velocity=velocity)
             track = self._tracks.pop(batch.names, None)
@@ -108,7 +79,7 @@ class JointMotionNow:
             self._tracks[batch.names] = self._newest(track or batch)
             if len(self._tracks) > MOST_LAYOUTS:
                 oldest = next(iter(self._tracks))
-                del self._tracks[oldest], self._filled_in[oldest]
+                del self._tracks[oldest], self._published[oldest]
 
     def _newest(self, batch: JointBatch) -> JointBatch:
         """Return the last states that are complete, in order and without a gap."""

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from load_identification.interface.batches import JointBatch
-from load_identification.signals.joint_motion import FilledIn, interpolated
+from load_identification.signals.joint_motion import interpolated
 from load_identification.signals.jumps import UNKNOWN_LIMIT, JumpGate
 from load_identification.signals.stamps import StampGate
+from load_identification.signals.velocity.check import PublishedVelocities
 from load_identification.typing_aliases import FloatArray, IntArray
 
 MOST_JOINTS = 256
@@ -36,7 +37,7 @@ class Publisher:
     ----------
     gate : StampGate
     jumps : JumpGate
-    filled_in : FilledIn
+    velocities : PublishedVelocities
     names : tuple of str
         Joint names in the order of the values kept.
     columns : (J,) int array
@@ -45,7 +46,7 @@ class Publisher:
 
     gate: StampGate
     jumps: JumpGate
-    filled_in: FilledIn
+    velocities: PublishedVelocities
     names: tuple[str, ...]
     columns: npt.NDArray[np.intp]
 
@@ -123,6 +124,12 @@ class JointTrack:
         lasting = self._unrelated_to - self._unrelated_from >= UNRELATED_NS
         few = self._unrelated < (UNRELATED if lasting else MANY_UNRELATED)
         return () if few else tuple(self._limits)
+
+    @property
+    def wrong_velocities(self) -> str:
+        """Warning of published velocities that are not used; empty: none."""
+        words = (p.velocities.words(p.names, self._required) for p in self._publishers.values())
+        return '; '.join(filter(None, words))
 
     @property
     def _speaking(self) -> list[Publisher]:
@@ -207,7 +214,7 @@ class JointTrack:
         columns = np.array([self.names.index(name) for name in names], dtype=np.intp)
         gate = StampGate(self._max_gap, 'joint_states', self._dropped)
         jumps = JumpGate(len(names), self._max_gap, self._dropped)
-        publisher = Publisher(gate, jumps, FilledIn(len(names)), names, columns)
+        publisher = Publisher(gate, jumps, PublishedVelocities(len(names)), names, columns)
         self._limit(publisher)
         return publisher
 
@@ -229,7 +236,7 @@ class JointTrack:
             if missing := int(np.sum(np.any(measured & ~finite[:, 0], axis=1))):
                 self._dropped['joint_state_not_finite'] += missing
             values = np.where(finite, values, np.nan)
-        values[:, 1] = publisher.filled_in.without(values[:, 0], values[:, 1])
+        values[:, 1] = publisher.velocities.without(stamps, values[:, 0], values[:, 1])
         rows = values.reshape(len(values), 2 * len(publisher.names))
         pieces = publisher.jumps.update(stamps, rows)
         breaks = tuple(int(piece.stamps[0]) for piece in pieces if piece.fresh)

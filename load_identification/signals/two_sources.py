@@ -19,6 +19,9 @@ EACH, SAID, MOST = 64, 640, 832
 """How many positions that agree make up for one excursion; from how many not made up for it is
 said, that is from ten excursions on; and the upper limit."""
 
+LONGEST = 8
+"""Most positions of one source before the next of the other."""
+
 RESTARTED = 1_000_000_000
 """Stamps that are older than others by more than this are of a stream that has restarted [ns]."""
 
@@ -27,8 +30,9 @@ class TwoSources:
     """Recognise joints that go to and fro between two positions faster than any joint can.
 
     A second publisher of the joints, one that fills in zeros for example, does that in every of
-    its messages. An encoder that wraps does not, nor a single jump, a joint that only one source
-    has, positions in another unit, nor poses without the motion between.
+    its messages, or few of them, and to much the same position. An encoder that wraps does not,
+    nor one with errors here and there, nor a single jump, a joint that only one source has,
+    positions in another unit, nor poses without the motion between.
     """
 
     def __init__(self) -> None:
@@ -42,9 +46,12 @@ class TwoSources:
         self._limits = velocity_limits(np.array([self._followed.get(n, np.inf) for n in names]))
         self._surplus: IntArray = np.zeros(len(names), dtype=np.int64)
         self._newest: int | None = None
-        # The last two positions of each joint, and their stamps.
-        self._position = np.full((2, len(names)), np.nan)
-        self._stamps: IntArray = np.zeros((2, len(names)), dtype=np.int64)
+        # The last position of each joint, its stamp and number.
+        self._position = np.full((1, len(names)), np.nan)
+        self._stamps: IntArray = np.zeros((1, len(names)), dtype=np.int64)
+        self._number: IntArray = np.zeros(len(names), dtype=np.int64)
+        # From where, to where and at which number each joint has jumped the last three times.
+        self._jumps = np.zeros((len(names), 3, 3))
 
     def follow(self, joints: Mapping[str, float]) -> None:
         """Look at these joints only, or at all if empty; the values are velocity limits."""
@@ -99,29 +106,31 @@ class TwoSources:
         position = np.concatenate([self._position, position])
         times = np.concatenate([self._stamps, np.repeat(stamps[:, None], len(self._names), 1)])
         known: BoolArray = np.isfinite(position)
-        none = np.zeros(len(self._names), dtype=np.int64)
+        count = np.zeros(len(self._names), dtype=np.int64)
+        number = self._number + np.cumsum(known[1:], axis=0)
+        self._number = number[-1]
         if known.all() and (np.abs(np.diff(position, axis=0)) <= SLACK).all():
-            self._position, self._stamps = position[-2:], times[-2:]
-            return none
-        # For each position the one before it of the same joint, and the one before that.
-        order = np.where(known, np.arange(len(position))[:, None], -1)
-        last = np.maximum.accumulate(order)
-        first = np.vstack([none - 1, last[:-1]])
-        second = np.where(first < 0, -1, np.take_along_axis(first, np.maximum(first, 0), 0))
-        judged = known & (second >= 0)
-        judged[:2] = False
-        one, two = np.maximum(first, 0), np.maximum(second, 0)
-        before, start = (np.take_along_axis(position, index, 0) for index in (one, two))
-        seconds = 1e-9 * (np.take_along_axis(times, one, 0) - np.take_along_axis(times, two, 0))
-        way = _apart(before, start)
-        back = _apart(position, start) <= BACK * way
-        away = judged & back & (way > MARGIN * self._limits * seconds + SLACK)
-        ends = last[-1], np.take_along_axis(first, np.maximum(last[-1:], 0), 0)[0]
-        kept = np.stack([np.where(last[-1] < 0, -1, ends[1]), ends[0]])
-        index = np.maximum(kept, 0)
-        self._position = np.where(kept < 0, np.nan, np.take_along_axis(position, index, 0))
-        self._stamps = np.take_along_axis(times, index, 0)
-        return np.asarray(away.sum(axis=0))
+            self._position, self._stamps = position[-1:], times[-1:]
+            return count
+        # For each position the one before it of the same joint.
+        last = np.maximum.accumulate(np.where(known, np.arange(len(position))[:, None], 0))
+        before, start = (np.take_along_axis(of, last[:-1], 0) for of in (position, times))
+        reach = MARGIN * self._limits * 1e-9 * (times[1:] - start) + SLACK
+        jumped = known[1:] & np.isfinite(before) & (_apart(position[1:], before) > reach)
+        for k in np.flatnonzero(jumped.any(axis=0)).tolist():
+            rows = np.flatnonzero(jumped[:, k])
+            new = [before[rows, k], position[rows + 1, k], number[rows, k]]
+            jumps = np.concatenate([self._jumps[k], new], axis=1)
+            self._jumps[k] = jumps[:, -3:]
+            (_, _, begin, _), (far, _, out, home), (first, _, left, back) = (
+                [each[n : n + len(rows)] for n in range(4)] for each in jumps
+            )
+            near = BACK * _apart(out, begin)
+            returned = (_apart(home, begin) <= near) & (_apart(out, far) <= near)
+            count[k] = np.sum(returned & (first > 0) & (back - left <= LONGEST))
+        self._position = np.take_along_axis(position, last[-1:], 0)
+        self._stamps = np.take_along_axis(times, last[-1:], 0)
+        return count
 
     @property
     def words(self) -> str:

@@ -67,6 +67,14 @@ def test_zeros_beside_the_positions_are_named(
     assert sources.last.startswith(WORDS)
 
 
+@pytest.mark.parametrize('run', [1, 2, 5])
+@pytest.mark.parametrize('size', [1, 7, 100])
+def test_two_that_take_turns_are_named(run: int, size: int) -> None:
+    position = moving()
+    position[np.arange(N) // run % 2 == 1] += [0.5, -0.8, 0.0]
+    assert played(position=position, size=size).sources.words.startswith(WORDS)
+
+
 def wrapped() -> FloatArray:
     position = moving()
     position[:, 0] += np.pi - 1.0
@@ -83,6 +91,13 @@ def glitches() -> FloatArray:
     return position
 
 
+def errors() -> FloatArray:
+    """Return positions of which one in 20 is anywhere."""
+    rng, position = np.random.default_rng(2), moving()
+    position[::20, 0] += rng.uniform(-1.0, 1.0, len(position[::20]))
+    return position
+
+
 def poses() -> FloatArray:
     position: FloatArray = np.random.default_rng(0).uniform(-1.5, 1.5, (N // 25, 3))
     return np.repeat(position, 25, axis=0)
@@ -90,7 +105,7 @@ def poses() -> FloatArray:
 
 @pytest.mark.parametrize('size', [1, 5, 100])
 @pytest.mark.parametrize(
-    'position', [moving, wrapped, reset, glitches, poses, lambda: 57.3 * moving()]
+    'position', [moving, wrapped, reset, glitches, errors, poses, lambda: 57.3 * moving()]
 )
 def test_what_one_publisher_sends_is_not_two(
     position: Callable[[], FloatArray], size: int

@@ -30,6 +30,7 @@ from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.rest import RestDetector
 from load_identification.signals.stamps import StampGate
+from load_identification.signals.velocity.check import PublishedVelocities
 from load_identification.signals.velocity_reversal import (
     least_speed,
     share_known,
@@ -100,6 +101,7 @@ class EffortFilter:
         self.efforts: Efforts | None = None
         """Efforts of the last update; None if it has completed no sample."""
         self._differentiator = differentiator
+        self._velocities = PublishedVelocities(len(arm.joints))
         self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
         self._rest = RestDetector()
         self._monitor = ChannelMonitor(len(arm.joints))
@@ -122,6 +124,11 @@ class EffortFilter:
     def bunched(self) -> str:
         """Warning that stamps are too clustered to be filtered, in words; empty: no."""
         return self._differentiator.bunches.words('/joint_states')
+
+    @property
+    def wrong_velocities(self) -> str:
+        """Warning of published velocities that are not used, in words; empty: none."""
+        return self._velocities.words(self.arm.joints)
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Set the robot description; without a sensor frame, that of the last link is used.
@@ -237,6 +244,7 @@ class EffortFilter:
         if not stamps.size:
             return None
         position, velocity, effort = np.hsplit(rows, 3)
+        velocity = self._velocities.without(stamps, position, velocity)
         stuck = self._monitor.update(position, effort)
         dumb = [name for k, name in enumerate(joints) if stuck[:, k].any()]
         self._count('effort_stuck', stuck.any(axis=1), f'a live effort of {", ".join(dumb)}')

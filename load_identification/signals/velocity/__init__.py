@@ -1,0 +1,1 @@
+"""Published joint velocities: whether they are those of the positions."""
