@@ -17,6 +17,7 @@ from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.robust_weighting import robust_block
 from load_identification.estimation.belief.tool import NO_TOOL, Shared, Tool
 from load_identification.estimation.changes.detection import ChangeDetection
+from load_identification.estimation.changes.first_load import FirstLoad
 from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.excitation import ExcitationMonitor
@@ -120,7 +121,8 @@ class PayloadEstimator:
         self._known = None
         self._gathered: list[FilteredBatch] = []
         self._passed: tuple[tuple[int, FloatArray], ...] = ()
-        self._ended, self._moved, self._first = stamp, -drift.TAKEN_BACK_NS, True
+        self._ended, self._moved = stamp, -drift.TAKEN_BACK_NS
+        self._first = FirstLoad(noise, self.events)
         self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
         pose = PoseErrors(s.errors.field, s.errors.joint_zero)
@@ -225,7 +227,6 @@ class PayloadEstimator:
             return
         known, model, measured = self._belief.values, self._belief.model, joined(self._gathered)
         samples, taken = without_friction(measured, known[model.friction])
-        last = measured.regressor[-1]
         self._gathered, self._known = [], None
         beside, before, self._ended = (*self._passed, *after), self._ended, int(samples.stamps[-1])
         block = travelled(make_block(samples, before, None, taken, beside), self._newest_block)
@@ -233,16 +234,16 @@ class PayloadEstimator:
         self.usable.end_block(block)
         if self.changes.state is State.TRACKING:
             block = robust_block(samples, block, belief, taken)
-        self._newest_block, self._passed = block, ((self._ended, last),)
+        self._newest_block, self._passed = block, ((self._ended, measured.regressor[-1]),)
         number = self.events.newest.number
         self._belief = self.changes.update(belief, block).in_steps(self._steps)
         self._excitation.update(samples)
         # In a wrong set-up, what is learned as friction may be its effect.
         self.misfit.update(measured, self.changes.before is None and not self.events.since(number))
         self._see_to_events(number)
-        if anew := self._first and self._belief.noise.of_two_loads:
+        if self._first.changed(self._belief, block):
             self._begin(self._ended, NoiseLevels.of_expected(self.settings.noise))
-        self._first &= not (anew or self._belief.settled)
+            self._first.known()
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()
             self._zero = drift.Zero(block.stamp, offset, np.diag(covariance))

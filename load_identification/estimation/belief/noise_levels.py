@@ -41,10 +41,6 @@ SINGULAR = 1e-9
 MOST_CORRELATED = 0.9
 """Upper limit of the correlation of residuals of consecutive blocks [-]."""
 
-AMPLE, STEPPED = 20.0, 5.0
-"""Degrees of freedom of a first load, after some 1.3 s of motion, and its residual, in units of
-the scatter of samples, from which load or offset have changed meanwhile [-]."""
-
 FOLLOWS = 0.25
 """Blocks closer than this count as consecutive [s]."""
 
@@ -194,12 +190,15 @@ class NoiseLevels:
         white = np.maximum(SMOOTH * self.scatter[0] / np.maximum(samples, 1.0), self.expected**2)
         return float(np.max(self.residual[0] / np.maximum(free, 1.0) / white))
 
-    @property
-    def of_two_loads(self) -> bool:
-        """Whether residuals of a first load in motion are far larger than its samples scatter."""
+    def over_scatter(self, least: float) -> float:
+        """Return by how much residuals in motion exceed the scatter of a first load's samples.
+
+        The ratio of variances, of both groups the larger [-]; 0 with fewer degrees of freedom than
+        `least` in both.
+        """
         white = SMOOTH * np.fmax(self.early, self.expected**2)
-        shown = self.residual[0] / np.maximum(self.free[0], AMPLE)
-        return bool((self.free[0] >= AMPLE).any() and (shown > STEPPED**2 * white).any())
+        shown = self.residual[0] / np.maximum(self.free[0], least)
+        return float(np.max(shown / white)) if (self.free[0] >= least).any() else 0.0
 
     @property
     def freedom(self) -> FloatArray:
