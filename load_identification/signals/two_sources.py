@@ -144,5 +144,6 @@ class TwoSources:
 
 def _apart(one: FloatArray, other: FloatArray) -> FloatArray:
     """Return the distances of joint positions, without whole turns."""
-    way = np.nan_to_num(one - other)
+    with np.errstate(over='ignore'):
+        way = np.nan_to_num(one - other)
     return np.asarray(np.abs(way - TURN * np.round(way / TURN)))

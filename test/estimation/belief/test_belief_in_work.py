@@ -118,7 +118,7 @@ def test_clocks_that_drift_apart_spoil_no_claim(robot: str, rate: float) -> None
 
 def test_a_load_that_swings_is_believed_for_less() -> None:
     """What goes on for several blocks is not averaged away as white noise is: 7 std before."""
-    claimed = first_claims(Conditions(CellErrors(), swing=0.4), (2.0, 4.0), 30)
+    claimed = first_claims(Conditions(CellErrors(), swing=0.4), (2.0,), 30)
     assert len(claimed) > 5
     assert max(claimed) < 4.0
 
