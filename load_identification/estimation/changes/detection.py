@@ -325,7 +325,8 @@ class ChangeDetection:
         `louder`: it was nothing but noise that has grown. `note`: of the event.
         """
         kind = EVENTS[named]
-        other = found.weighed(self._rows, self._blocks) if kind.changes_load else found.belief
+        shown = self._rows, self._blocks, [each for _, each in self._seen]
+        other = found.weighed(*shown) if kind.changes_load else found.belief
         belief = other.banked(self._bank)
         # A contact that has ended, or a change that is undone, was no error of the sensor.
         self._alarm.closed(named is Hypothesis.SAME and self.state is State.CHANGED and not louder)

@@ -19,6 +19,7 @@ from load_identification.estimation.changes.hypotheses import (
     Candidate,
     Hypothesis,
     hypotheses,
+    scattered_more,
 )
 from load_identification.estimation.measurement import Block
 from load_identification.typing_aliases import FloatArray
@@ -145,7 +146,8 @@ class Noisier:
         if self._since % EVERY or len(self._newest) < LENGTH:
             return None
         (begun, first), *later = self._newest
-        factor = self._factor(begun.values[begun.model.body])
+        blocks = [block for _, block in self._newest]
+        factor = scattered_more(begun.noise, blocks, begun.values[begun.model.body])
         if not factor.max() > GROWN or factor.max() > MOST_GROWN:
             return None
         noisy = replace(begun, noise=begun.noise.louder(factor, LENGTH))
@@ -157,25 +159,12 @@ class Noisier:
             innovations.append(np.where(block.live, block.wrench - expected, 0.0))
             same = same.with_block(block)
         noise = np.repeat(noisy.noise.at(first.rest), 3)
-        rows = sum(int(block.live.sum()) for _, block in self._newest)
+        rows = sum(int(block.live.sum()) for block in blocks)
         fits = chdtrc(rows, max(same.misfit, 0.0)) > PLAUSIBLE
         if not (fits and correlation(np.array(innovations) / noise) < CORRELATED):
             return None
-        blocks = [block for _, block in self._newest]
         least = min(found[h].with_blocks(blocks).misfit for h in OTHERS)
         return same if same.misfit - least < HARDLY else None
-
-    def _factor(self, body: FloatArray) -> FloatArray:
-        """Return by how much samples scatter more than learned, for force and torque, (2,) [-].
-
-        `body`: phi (10,) of the belief before the change.
-        """
-        found = np.sum([block.scatter(body) for _, block in self._newest], axis=0)
-        known = np.sum(
-            [b.samples * before.noise.sample(b.rest) ** 2 for before, b in self._newest], axis=0
-        )
-        with np.errstate(divide='ignore', invalid='ignore'):
-            return np.asarray(np.fmax(np.sqrt(found / known), 1.0))
 
 
 def correlation(series: FloatArray) -> float:
