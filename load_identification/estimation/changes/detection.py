@@ -41,12 +41,12 @@ from load_identification.estimation.changes.hypotheses import (
 )
 from load_identification.estimation.changes.recovery import ENOUGH, Noisier, Recovery, another_load
 from load_identification.estimation.changes.settling import HASTY_NS, SETTLING, settled_load
+from load_identification.estimation.changes.since import STEADY, Since
 from load_identification.estimation.changes.slow_change import SlowChange, constant
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.changes.zeroing import Zeroing
 from load_identification.estimation.events import EventKind, EventQueue
-from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
-from load_identification.typing_aliases import FloatArray
+from load_identification.estimation.measurement import PARAMETERS, Block
 
 FEWEST = 3
 """Least number of blocks that a hypothesis must explain to be named."""
@@ -54,21 +54,9 @@ FEWEST = 3
 AGREED = 2
 """Number of consecutive blocks that must name the same hypothesis."""
 
-STEADY = 5.5
-"""Time for which another offset must explain everything to be named, alone or with another load
-[s], and alone in motion for `UNDECIDED` too. Until a push ends that is constant in the sensor, it
-looks the same. No wait is needed if the sensor read zero at the change, or has turned since by
-`FOLLOWED`, as no push would have."""
-
-FOLLOWED = float(np.deg2rad(30.0))
-"""Angle from which gravity has turned too far in the sensor for a push to have followed [rad]."""
-
 GAP = 1.0
 """Time without samples in which the load may have changed along with the offset [s]: a driver that
 starts anew reads zero, whatever the gripper holds by then."""
-
-UNDECIDED = 2.0
-"""Time at rest or in motion after which a small unresolved change inflates the covariance [s]."""
 
 LASTING = 10.0
 """Time from which a steady misfit counts as noise [s]."""
@@ -186,9 +174,7 @@ class ChangeDetection:
         return before
 
     def _restart(self, stamp: int) -> None:
-        self._candidates, self._first, self._since = {}, dict[Hypothesis, float](), stamp
-        self._steady, self._moved, self._turned, self._blocks, self._rows = 0.0, 0.0, 0.0, 0, 0
-        self._facing: FloatArray | None = None
+        self._candidates, self._first, self._since = {}, dict[Hypothesis, float](), Since(stamp)
         self._leader: tuple[Hypothesis | None, int] = (None, 0)
         self._seen: list[tuple[Belief, Block]] = []
 
@@ -199,7 +185,7 @@ class ChangeDetection:
         block = before.derated(block)
         self._unseen = UNSEEN if block.elapsed > GAP else self._unseen
         self._pending += block.elapsed
-        self._steady += block.elapsed
+        self._since.steady += block.elapsed
         self._zeroing.update(self.before, block)
         same = self._recovery.update(self.before, block)
         over = self.distinguished and self.state is State.CONTACT
@@ -208,7 +194,7 @@ class ChangeDetection:
         noisy = self._noisier.update(self.before, block) if self.distinguished else None
         if noisy is not None:
             return self._settle(Hypothesis.SAME, noisy, louder=True)
-        if self._steady <= SETTLING:
+        if self._since.steady <= SETTLING:
             return self.before
         if self._candidates:
             self._candidates = {h: c.after(block) for h, c in self._candidates.items()}
@@ -221,20 +207,15 @@ class ChangeDetection:
                 return self.before
         else:
             self._candidates = hypotheses(self.before, self._earlier, block)
-        if hasty := block.stamp - self._since < HASTY_NS:
+        if hasty := block.stamp - self._since.stamp < HASTY_NS:
             self._seen.append((self.before, block))
         self._candidates = {h: c.with_block(block) for h, c in self._candidates.items()}
         self._first = self._first or self._misfit
-        if self._facing is None:
-            self._facing = block.direction
-        self._turned = max(self._turned, angle_between(self._facing, block.direction))
-        self._blocks += 1
-        self._rows += int(block.live.sum())
-        self._moved += 0.0 if block.rest else block.elapsed
+        self._since.count(block)
         if over and self._recovery.in_question:
             # In its first block a load absorbs the end of a push; the belief before does not.
             return self.before
-        named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
+        named = self._named(self._since.waited(block.rest))
         if named is None:
             return self.before
         strayed = self._zeroing.strayed and self._read_zero
@@ -243,7 +224,7 @@ class ChangeDetection:
         named = Hypothesis.BOTH if named is Hypothesis.OFFSET and note else named
         found = self._candidates[named]
         if hasty and EVENTS[named].changes_load:
-            found, self._rows = settled_load(named, self._seen)
+            found, self._since.rows = settled_load(named, self._seen)
         if named is Hypothesis.SAME:
             possible = still_possible(self._candidates)
             if possible.any():
@@ -252,14 +233,14 @@ class ChangeDetection:
 
     def _named(self, waited: bool) -> Hypothesis | None:
         """Return the only hypothesis that explains the blocks since; None: undecided."""
-        if self._blocks < FEWEST:
+        if self._since.blocks < FEWEST:
             return None
         misfit = self._misfit
         # The freest one's misfit is noise; if that has grown, likelihood ratios count for less.
-        spare = max(self._rows - PARAMETERS - 6, 1)
+        spare = max(self._since.rows - PARAMETERS - 6, 1)
         louder = max(1.0, misfit[Hypothesis.BOTH] / spare)
-        noise = self._steady > LASTING or (louder < LOUDEST and only_a_load(misfit))
-        chance = p_values(misfit, self._rows, louder if noise else 1.0)
+        noise = self._since.steady > LASTING or (louder < LOUDEST and only_a_load(misfit))
+        chance = p_values(misfit, self._since.rows, louder if noise else 1.0)
         if max(c for h, c in chance.items() if h is not Hypothesis.PUSH) < EXCLUDED:
             self._say_contact()
             return None
@@ -285,20 +266,19 @@ class ChangeDetection:
             alike = len(old) > 1 and misfit[old[1]] - misfit[old[0]] < AS_WELL
             same = Hypothesis.SAME if alike else old[0]
             worse = misfit[same] - min(load, offset)
-            hasty = self._alarm.scanned or self._blocks < ENOUGH
+            hasty = self._alarm.scanned or self._since.blocks < ENOUGH
             sure = waited or not (alike or worse > HARDLY or hasty)
             if worse <= MARGIN:
                 slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
                 found = Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
                 return found if sure else None
-        # A push that would have lasted so long, or followed so far, must fit clearly better; at
-        # rest a robot that has run into something may press for ever.
-        long = self._steady > STEADY and self._moved > UNDECIDED
-        lasted = long or self._turned > FOLLOWED
+        # A push that would have lasted so long, or followed so far, must fit clearly better.
+        lasted = self._since.outlasted
         push = misfit[Hypothesis.PUSH] + (2.0 * MARGIN if lasted else 0.0)
         if (
             chance[Hypothesis.LOAD] > PLAUSIBLE
             and min(misfit[Hypothesis.SAME], offset, push) - load > MARGIN
+            and load - both < MARGIN
             and is_load(self._candidates[Hypothesis.LOAD].belief)
         ):
             fits = chance.get(Hypothesis.SLIP, 0.0) > PLAUSIBLE
@@ -310,12 +290,16 @@ class ChangeDetection:
             and ((lasted and push - offset > MARGIN) or self._read_zero)
         ):
             return Hypothesis.OFFSET
-        if self._steady > STEADY and chance[Hypothesis.BOTH] > PLAUSIBLE:
-            excluded = min(load, offset) - both > MARGIN
-            free = self._candidates[Hypothesis.BOTH].belief
-            if excluded or (self.before is not None and knows_more(free, self.before)):
-                return Hypothesis.BOTH
-        return None
+        if chance[Hypothesis.BOTH] < PLAUSIBLE or self.before is None:
+            return None
+        free = self._candidates[Hypothesis.BOTH].belief
+        excluded = min(load, offset) - both > MARGIN
+        if self._since.long:
+            named = excluded or knows_more(free, self.before)
+        else:
+            excluded &= misfit[Hypothesis.PUSH] - both > MARGIN
+            named = excluded and self._zeroing.read_zero_too(free, self.before)
+        return Hypothesis.BOTH if named else None
 
     def _settle(
         self, named: Hypothesis, found: Candidate, louder: bool = False, note: str = ''
@@ -325,7 +309,8 @@ class ChangeDetection:
         `louder`: it was nothing but noise that has grown. `note`: of the event.
         """
         kind = EVENTS[named]
-        shown = self._rows, self._blocks, [each for _, each in self._seen]
+        since, seen = self._since, [each for _, each in self._seen]
+        shown = since.rows, since.blocks, seen
         other = found.weighed(*shown) if kind.changes_load else found.belief
         belief = other.banked(self._bank)
         # A contact that has ended, or a change that is undone, was no error of the sensor.
@@ -341,8 +326,8 @@ class ChangeDetection:
             self.slowly.explained(self._noticed)
         self.slowly.rest_anew()
         self.before, self.state, self._candidates = None, State.TRACKING, {}
-        since = 0 if named is Hypothesis.EARLIER else self._since
-        self._events.add(kind, self._noticed, note, since)
+        begun = 0 if named is Hypothesis.EARLIER else since.stamp
+        self._events.add(kind, self._noticed, note, begun)
         return belief
 
     def _say_contact(self) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.changes.hypotheses import marginal_std
 from load_identification.estimation.measurement import Block
 from load_identification.typing_aliases import FloatArray
 
@@ -17,6 +18,9 @@ NEAR = 4
 ZERO, CURVED, STRAIGHT = 4.0, 0.1, 0.03
 """A reading is on the way between two others within `ZERO` standard deviations plus a share of
 their distance: `CURVED` in any motion, `STRAIGHT` at rest [-]."""
+
+CLEARLY = 2.0
+"""Factor by which a reading must exceed `ZERO` to be none of zero [-]."""
 
 
 class Zeroing:
@@ -55,8 +59,33 @@ class Zeroing:
         """Return whether the sensor read zero in or between blocks, given a belief's offset."""
         found = [belief.predicted(block) for block in self._near]
         std = _std(belief, found[-1].covariance, self._near[0])
-        readings = pairwise(each.wrench for each in found)
-        return any(_on_the_way(np.zeros(6), *pair, std, CURVED) for pair in readings)
+        return _zero_between([each.wrench for each in found], std)
+
+    def read_zero_too(self, belief: Belief, before: Belief) -> bool:
+        """Return whether it did so, given another offset and another load: before it or after.
+
+        Where the sensor read about zero before the change too, this does not tell. `before` is the
+        belief before the change.
+        """
+        read = [before.predicted(block).wrench for block in self._near]
+        offset = belief.model.places(belief.model.offset)
+        std = _std(belief, np.diag(marginal_std(belief, offset) ** 2), self._near[0])
+        if np.linalg.norm(read[-1] / std) < CLEARLY * ZERO:
+            return False
+        moved = _unloaded(belief) - _unloaded(before)
+        return self.read_zero(belief) or _zero_between([each + moved for each in read], std)
+
+
+def _zero_between(readings: Sequence[FloatArray], std: FloatArray) -> bool:
+    """Return whether zero is on the way between two consecutive readings."""
+    return any(_on_the_way(np.zeros(6), *pair, std, CURVED) for pair in pairwise(readings))
+
+
+def _unloaded(belief: Belief) -> FloatArray:
+    """Return what a belief has the sensor read without a load, (6,) [N, N m]."""
+    model, values = belief.model, belief.values
+    path = values[model.path] if model.pose.used else 0.0
+    return np.asarray(values[model.offset] + path)
 
 
 def _std(belief: Belief, covariance: FloatArray, block: Block) -> FloatArray:
