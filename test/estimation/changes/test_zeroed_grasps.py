@@ -42,9 +42,9 @@ def grasped(
 ) -> tuple[list[EventKind], FloatArray, float]:
     """Grasp in a pause, and zero the sensor `zeroed` seconds later, or earlier, while it rests.
 
-    `part_of_rest`: that before the grasp. `left`: force that the sensor reads before it is zeroed [N]; None: whatever it does. Returned
-    are the events, errors of all claims over their std from a second after the change on, and the
-    time from motion to the first claim [s].
+    `part_of_rest`: that before the grasp. `left`: force that the sensor reads before it is zeroed
+    [N]; None: whatever it does. Returned are the events, errors of all claims over their std from
+    a second after the change on, and the time from motion to the first claim [s].
     """
     mount, rng = MOUNTS['puma'], np.random.default_rng([seed, 44])
     before, part = drawn_load(rng, 1.2), drawn_load(rng, rng.uniform(0.8, 3.0))
