@@ -41,6 +41,8 @@ class Zeroing:
         """Whether the sensor of an arm at rest read what is not between the reading before and
         zero: a gripper has closed before a driver zeroed."""
         for block in passed[-NEAR // 2 :]:
+            # The arm may have come to rest only just before.
+            self._still = True
             self.update(before, block)
 
     def update(self, before: Belief, block: Block) -> None:

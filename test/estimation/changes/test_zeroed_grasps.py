@@ -38,13 +38,13 @@ def errors_of(estimator: PayloadEstimator, truth: InertialParameters) -> FloatAr
 
 
 def grasped(
-    seed: int, zeroed: float, left: float | None = None
+    seed: int, zeroed: float, left: float | None = None, part_of_rest: float = 0.5
 ) -> tuple[list[EventKind], FloatArray, float]:
     """Grasp in a pause, and zero the sensor `zeroed` seconds later, or earlier, while it rests.
 
-    `left`: force that the sensor reads before it is zeroed [N]; None: whatever it does. Returned
-    are the events, errors of all claims over their std from a second after the change on, and the
-    time from motion to the first claim [s].
+    `part_of_rest`: that before the grasp. `left`: force that the sensor reads before it is zeroed
+    [N]; None: whatever it does. Returned are the events, errors of all claims over their std from
+    a second after the change on, and the time from motion to the first claim [s].
     """
     mount, rng = MOUNTS['puma'], np.random.default_rng([seed, 44])
     before, part = drawn_load(rng, 1.2), drawn_load(rng, rng.uniform(0.8, 3.0))
@@ -53,7 +53,8 @@ def grasped(
     )
     begins, holds = path.motion.trajectory.begins, path.motion.holds
     k = int(np.argmax(np.array(holds) > scenarios.EARLIEST))
-    grasp, moves = 0.5 * (float(begins[2 * k]) + holds[k]), holds[k]
+    begin, moves = float(begins[2 * k]), holds[k]
+    grasp = begin + part_of_rest * (moves - begin)
     on = (path.stamps * 1e-9 > grasp)[:, None]
 
     def exerted(frame: FrameMotion) -> FloatArray:
@@ -95,5 +96,15 @@ def test_a_sensor_zeroed_with_a_grasp_is_named_while_the_part_is_held(
 def test_a_sensor_zeroed_by_a_newton_with_a_grasp_spoils_no_claim(seed: int) -> None:
     """Another load alone leads by far, though not so well: values had been claimed 6 std off."""
     kinds, errors, _ = grasped(seed, -0.02, left=1.0)
+    assert kinds == [EventKind.CHANGE_DETECTED, EventKind.LOAD_AND_OFFSET_CHANGED]
+    assert np.abs(errors).max() < 4.0
+
+
+@pytest.mark.parametrize('seed', [0, 3])
+def test_a_sensor_zeroed_after_a_grasp_as_the_arm_comes_to_rest_leaves_the_load_open(
+    seed: int,
+) -> None:
+    """It had been another offset alone, with the load before claimed, 200 std off."""
+    kinds, errors, _ = grasped(seed, 0.15, part_of_rest=0.03)
     assert kinds == [EventKind.CHANGE_DETECTED, EventKind.LOAD_AND_OFFSET_CHANGED]
     assert np.abs(errors).max() < 4.0
