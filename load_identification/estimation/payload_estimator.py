@@ -241,7 +241,7 @@ class PayloadEstimator:
         # In a wrong set-up, what is learned as friction may be its effect.
         self.misfit.update(measured, self.changes.before is None and not self.events.since(number))
         self._see_to_events(number)
-        if self._first.changed(self._belief, block):
+        if self._first.changed(self._belief, block, self.sensor_offset.holds):
             self._begin(self._ended, NoiseLevels.of_expected(self.settings.noise))
             self._first.known()
         if self._zero is None and self._belief.settled:

@@ -201,9 +201,10 @@ class ChangeDetection:
             if over_gate(self._candidates[Hypothesis.BOTH].belief, block) > 1.0:
                 # Still changing: the blocks until now are neither of the old state nor the new.
                 self._restart(block.stamp)
-                self._unseen = self._unseen or UNRESOLVED
-                if self._pending > STEADY / 4:
+                if long := self._pending > STEADY / 4:
                     self._say_contact()
+                if long or not self._zeroing.still:
+                    self._unseen = self._unseen or UNRESOLVED
                 return self.before
         else:
             self._candidates = hypotheses(self.before, self._earlier, block)

@@ -49,8 +49,11 @@ class FirstLoad:
         self._watched = False
         self._newest.clear()
 
-    def changed(self, belief: Belief, block: Block) -> bool:
-        """Process a block, with the belief after it; return whether to begin anew."""
+    def changed(self, belief: Belief, block: Block, calibrated: bool) -> bool:
+        """Process a block, with the belief after it; return whether to begin anew.
+
+        If the offset is `calibrated`, no event is added: whether it holds will tell which changed.
+        """
         if belief.settled or self._moving > MOST or self._events.newest.number > self._number:
             self.known()
         if block.rest or not self._watched:
@@ -65,5 +68,6 @@ class FirstLoad:
             alone = alone.after(each).with_block(each)
         if not 0.0 < alone.noise.over_scatter(ENOUGH) < ALONE:
             return False
-        self._events.add(EventKind.LOAD_AND_OFFSET_CHANGED, block.stamp, BEFORE_KNOWN)
+        if not calibrated:
+            self._events.add(EventKind.LOAD_AND_OFFSET_CHANGED, block.stamp, BEFORE_KNOWN)
         return True

@@ -12,7 +12,7 @@ from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.model import WIDE_BODY, Model
-from load_identification.estimation.belief.noise_levels import NOISE_MARGIN, NoiseLevels
+from load_identification.estimation.belief.noise_levels import NOISE_MARGIN, scattered_more
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import STANDARD_GRAVITY
@@ -65,8 +65,9 @@ OUTSTANDING, LOUDEST = 300.0, 6.0
 only a load is possible; and increase of the noise variance that it may bring along, as it rings or
 swings [-]."""
 
-SCATTERED = 2.0
-"""Factor by which the samples' scatter may grow with a load before its noise is larger [-]."""
+SCATTERED, MOST_SCATTERED = 2.0, 20.0
+"""Factor by which the samples' scatter in motion may grow with a load before its noise is larger,
+and the most that counts [-]."""
 
 GROWN = 0.01
 """p-value of the misfit of a load below which it has brought noise along [-]."""
@@ -143,24 +144,13 @@ class Candidate:
         squares = max(NOISE_MARGIN**2 * self.misfit, 0.0)
         louder = np.sqrt(squares / spare) if chdtrc(spare, squares) < GROWN else 1.0
         body = self.belief.values[self.belief.model.body]
-        # Not that of torque: moments of inertia may be unknown.
-        louder = max(louder, scattered_more(noise, seen, body)[0] / SCATTERED)
+        # Not that of torque, moments of inertia may be unknown; nor at rest, as a grasp rings.
+        moving = [block for block in seen if not block.rest]
+        more = scattered_more(noise, moving, body, noise.expected)[0]
+        louder = max(louder, min(more, MOST_SCATTERED) / SCATTERED)
         if louder > 1.0:
             noise = noise.louder(np.full(2, louder), blocks)
         return replace(self.belief, noise=noise).weighed()
-
-
-def scattered_more(noise: NoiseLevels, blocks: Sequence[Block], body: FloatArray) -> FloatArray:
-    """Return by how much samples scatter more than learned, for force and torque, (2,) [-].
-
-    `body`: phi (10,) of the load.
-    """
-    if not blocks:
-        return np.ones(2)
-    found = np.sum([block.scatter(body) for block in blocks], axis=0)
-    known = np.sum([block.samples * noise.sample(block.rest) ** 2 for block in blocks], axis=0)
-    with np.errstate(divide='ignore', invalid='ignore'):
-        return np.asarray(np.fmax(np.sqrt(found / known), 1.0))
 
 
 OLD = (Hypothesis.SAME, Hypothesis.EARLIER)

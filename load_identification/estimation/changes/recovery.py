@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.noise_levels import NoiseLevels
+from load_identification.estimation.belief.noise_levels import NoiseLevels, scattered_more
 from load_identification.estimation.changes.hypotheses import (
     AS_WELL,
     HARDLY,
@@ -19,7 +19,6 @@ from load_identification.estimation.changes.hypotheses import (
     Candidate,
     Hypothesis,
     hypotheses,
-    scattered_more,
 )
 from load_identification.estimation.measurement import Block
 from load_identification.typing_aliases import FloatArray

@@ -36,21 +36,22 @@ class Zeroing:
 
     def __init__(self, before: Belief, passed: Sequence[Block]) -> None:
         self._near: list[Block] = []
-        self._still = True
+        self.still = True
+        """Whether the arm has been at rest since."""
         self.strayed = False
         """Whether the sensor of an arm at rest read what is not between the reading before and
         zero: a gripper has closed before a driver zeroed."""
         for block in passed[-NEAR // 2 :]:
             # The arm may have come to rest only just before.
-            self._still = True
+            self.still = True
             self.update(before, block)
 
     def update(self, before: Belief, block: Block) -> None:
         """Process a block; `before` is the belief before the change, predicted to its time."""
         if len(self._near) < NEAR:
             self._near.append(block)
-        self._still &= block.rest
-        if self._still and not self.strayed:
+        self.still &= block.rest
+        if self.still and not self.strayed:
             expected, live = before.predicted(block), block.live
             std = _std(before, expected.covariance, block)
             zero = np.where(live, 0.0, expected.wrench)

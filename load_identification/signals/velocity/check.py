@@ -50,6 +50,9 @@ LIKE = 0.05
 """Share of the squares of ways and of changes of velocity that neither has in common with the
 other, from which they are told apart [-]."""
 
+SURPLUS = 4.0
+"""Least determinant of the squares, in units of what noise of the ways makes of it [-]."""
+
 SURELY = 3.0
 """Standard deviations by which both must be within their limits to be used again [-]."""
 
@@ -244,6 +247,8 @@ class PublishedVelocities:
         determinant = true * cc - wc * wc
         share = noise / np.maximum(ww, n * LEAST[0] ** 2)
         known = usable & (count >= FEWEST) & (share < NOISIEST) & (determinant > LIKE * true * cc)
+        # What is subtracted as noise may be the slowest motion: it must not decide.
+        known &= determinant > SURPLUS * noise * cc
         determinant = np.maximum(determinant, LIKE * true * cc)
         factor = (wy * cc - cy * wc) / determinant
         lag = (wy * wc - cy * true) / determinant
