@@ -219,10 +219,11 @@ class ChangeDetection:
         named = self._named(self._since.waited(block.rest))
         if named is None:
             return self.before
-        strayed = self._zeroing.strayed and self._read_zero
-        unseen = self._unseen or (UNRESOLVED if strayed else '')
-        note = {Hypothesis.OFFSET: unseen, Hypothesis.SLIP: SLIPPED}.get(named, '')
-        named = Hypothesis.BOTH if named is Hypothesis.OFFSET and note else named
+        note = SLIPPED if named is Hypothesis.SLIP else ''
+        if named is Hypothesis.OFFSET:
+            strayed = self._zeroing.strayed and self._read_zero
+            note = self._unseen or (UNRESOLVED if strayed else '')
+            named = Hypothesis.BOTH if note else named
         found = self._candidates[named]
         if hasty and EVENTS[named].changes_load:
             found, self._since.rows = settled_load(named, self._seen)
