@@ -73,7 +73,7 @@ class PayloadEstimator:
         self.newest = 0
         """Stamp of the newest sample, usable or not [ns]."""
         self.usable = UsableSamples()
-        """Those that tell anything, and since when none has."""
+        """Those that tell anything, how many they are, and since when none has."""
         self.dropped: Counter[str] = Counter()
         self.saved = NO_TOOL
         """The tool that was set last, in whatever sensor frame."""
@@ -142,11 +142,6 @@ class PayloadEstimator:
         # The first step that is seen at all may be a grasp, hence the limit.
         self._steps = np.minimum(steps, COARSEST * self.settings.noise)
         self._belief = self._belief.in_steps(self._steps)
-
-    @property
-    def used(self) -> int:
-        """Number of the samples with a channel that has information."""
-        return self.usable.count
 
     @property
     def tool(self) -> Tool:
@@ -278,8 +273,8 @@ class PayloadEstimator:
         """Return the present estimate, None before the first usable sample; changes nothing."""
         if self.usable.newest is None:
             return None
-        # Until another block ends, only the stamp changes.
-        if self._known is None:
+        # Until another block ends, only the stamp changes, unless one is awaited after a gap.
+        if self._known is None or self.usable.after_gap:
             self._known = self._claimed(self.tool, self.usable.newest)
         return replace(self._known, stamp=self.usable.newest)
 
@@ -313,6 +308,8 @@ class PayloadEstimator:
 
     def _withheld(self) -> tuple[Withheld | None, str]:
         """Return why nothing is claimed, and the reason in words; None if something is."""
+        if self.usable.after_gap:
+            return Withheld.CHANGED, self.usable.after_gap
         if self.misfit.cause:
             return Withheld.SET_UP_WRONG, self.misfit.cause
         if self.changes.before is not None:

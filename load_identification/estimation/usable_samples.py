@@ -11,6 +11,10 @@ UNMEASURED = 5.0
 """No sample came, or no channel of any told anything, for so long: nothing is claimed, nor told to
 the driver [s]."""
 
+GAP = 1.0
+"""Time without samples in which the load may have changed, and the offset along with it [s]: a
+driver that starts anew reads zero, whatever the gripper holds by then."""
+
 CONFIRMING = 3
 """Usable blocks after which what was known before holds again: a change is detected in them."""
 
@@ -27,13 +31,14 @@ class UsableSamples:
         """Number of the usable samples since the start."""
         self.newest: int | None = None
         """Stamp of the newest; None before the first [ns]."""
+        self._ended: tuple[int, bool] | None = None
         self._seen: int | None = None
         self._confirmed: int | None = None
         self._blocks = CONFIRMING
 
     def restart(self) -> None:
         """Forget all stamps."""
-        self.newest = self._seen = self._confirmed = None
+        self.newest = self._ended = self._seen = self._confirmed = None
         self._blocks = CONFIRMING
 
     def update(self, batch: FilteredBatch) -> None:
@@ -47,12 +52,25 @@ class UsableSamples:
 
     def end_block(self, block: Block) -> None:
         """Take in a block that the estimate contains from now on."""
+        self._ended = block.stamp, block.elapsed > GAP
         if self._seen is not None and block.stamp - self._seen > 1e9 * UNMEASURED:
             self._blocks = 0
         if block.live.any():
             self._seen, self._blocks = block.stamp, self._blocks + 1
             if self._blocks >= CONFIRMING:
                 self._confirmed = block.stamp
+
+    @property
+    def after_gap(self) -> str:
+        """Why the estimate is out of date: samples after a gap are not in it yet; empty otherwise.
+
+        Where samples always come so seldom, it is not.
+        """
+        if self._ended is None or self.newest is None or self._ended[1]:
+            return ''
+        gap = 1e-9 * (self.newest - self._ended[0])
+        late = f'no sample came for {gap:.1f} s, in which the load may have changed'
+        return f'{late}: go on moving' if gap > GAP else ''
 
     def missing_for(self, stamp: int) -> float:
         """Return how long before a stamp the load was measured for the last time [s].

@@ -184,7 +184,7 @@ class EstimatorNode(PipelineNode):
             self._payload.sign,
             waiting=waiting,
             event=str(newest),
-            used=estimator.used,
+            used=estimator.usable.count,
             dropped=upstream.dropped + estimator.dropped,
             health=health,
             compensation=self.load.state,
@@ -259,7 +259,7 @@ class EstimatorNode(PipelineNode):
         scores = {f'score.{h.value}': look.scores.get(h, np.nan) for h in Hypothesis}
         return {
             'state': self._status.state,
-            'samples.used': str(self._payload.estimator.used),
+            'samples.used': str(self._payload.estimator.usable.count),
             'wrench_lag': f'{delay.value_s:.5f}' if delay.known else 'nan',
             'wrench_lag_std': f'{delay.std_s:.5f}' if delay.known else 'nan',
             'change_detection': look.state.value,

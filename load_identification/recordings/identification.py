@@ -187,7 +187,7 @@ class Identifier(ABC):
             estimate=estimate,
             sign=self._payload.sign,
             start=self._start,
-            used=estimator.used,
+            used=estimator.usable.count,
             dropped=dropped,
             absent_channels=self.absent_channels,
             events=estimator.events.since(0),

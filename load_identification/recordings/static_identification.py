@@ -275,7 +275,7 @@ def _result(
         ),
         sign=sign,
         start=int(batch.stamps[0]),
-        used=estimator.used,
+        used=estimator.usable.count,
         dropped=Counter(),
         absent_channels=tuple(name for name, gone in zip(CHANNELS, absent, strict=True) if gone),
     )

@@ -84,7 +84,7 @@ def test_motion_that_is_not_finite_is_dropped_and_counted() -> None:
     estimate = estimated(estimator)
     assert estimate.identified.all()
     assert estimator.dropped == {'motion_not_finite': 4}
-    assert estimator.used == len(batch.stamps) - 4
+    assert estimator.usable.count == len(batch.stamps) - 4
 
 
 def test_a_sample_without_motion_costs_no_other_its_explanation() -> None:

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from estimates import estimated
 
-from load_identification.estimation.usable_samples import CONFIRMING, UNMEASURED
+from load_identification.estimation.payload_estimator import BLOCK_NS
+from load_identification.estimation.usable_samples import CONFIRMING, GAP, UNMEASURED
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
 from load_identification.pipeline import settings
@@ -36,3 +38,26 @@ def test_after_silence_some_blocks_confirm_what_was_known_before(silent: float) 
     lasting = [each > UNMEASURED for each in missing]
     # The third block after the silence is complete with the third tenth of a second.
     assert lasting == [silent > UNMEASURED] * (CONFIRMING - 1) + [False] * (11 - CONFIRMING)
+
+
+@pytest.mark.parametrize('silent', [0.5 * GAP, 2.0 * GAP])
+def test_after_a_gap_nothing_is_claimed_before_samples_show_that_the_load_is_the_same(
+    silent: float,
+) -> None:
+    """A driver may publish joint states on change alone: a load is put on while the arm rests."""
+    motion = lively(1, 8.0)
+    batch, _ = filtered(
+        simulate(Robot(URDF, FRAME), motion, aluminium_block(), WRIST_SENSOR, RATE, 0)
+    )
+    estimator = settings.payload_estimator(Parameters())
+    half = len(batch.stamps) // 2
+    estimator.update(batch.select(slice(None, half)))
+    assert estimated(estimator).identified[0]
+    rest = batch.select(slice(half, None))
+    rest = replace(rest, stamps=rest.stamps + round(silent * 1e9))
+    estimator.update(rest.select(rest.stamps < rest.stamps[0] + BLOCK_NS // 2))
+    awaited = estimated(estimator)
+    assert awaited.identified[0] == (silent < GAP)
+    assert any('no sample came for 2.' in why for why in awaited.reasons) == (silent > GAP)
+    estimator.update(rest.select(rest.stamps >= rest.stamps[0] + BLOCK_NS // 2))
+    assert estimated(estimator).identified[0]

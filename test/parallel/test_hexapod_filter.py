@@ -340,4 +340,4 @@ def test_standing_legs_are_no_samples_of_the_load_and_age_the_estimate() -> None
     assert estimate.stamp < still.stamps[0] + 200_000_000
     assert estimator.usable.missing_for(estimator.newest) > 2.5
     # Not one of the 150 at rest.
-    assert 50 < estimator.used < 600
+    assert 50 < estimator.usable.count < 600

@@ -152,12 +152,12 @@ def test_the_step_is_no_change_of_load_and_a_second_call_changes_nothing(
 
 
 def test_samples_are_held_back_no_longer_than_the_wrench_takes_to_step(cell: Cell) -> None:
-    used = cell.stage.estimator.used
+    used = cell.stage.estimator.usable.count
     cell.tell(total(cell), 0.1)
     held_back = cell.stage.estimator.dropped['driver_payload_changing']
     # 0.1 s until it answers, 58 ms of the filter, five samples; of 50 Hz.
     assert 5 <= held_back <= 20
-    assert cell.stage.estimator.used > used
+    assert cell.stage.estimator.usable.count > used
 
 
 def test_a_driver_that_takes_nothing_off_is_found_out(cell: Cell) -> None:

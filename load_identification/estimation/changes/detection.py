@@ -47,16 +47,13 @@ from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTAC
 from load_identification.estimation.changes.zeroing import Zeroing
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block
+from load_identification.estimation.usable_samples import GAP
 
 FEWEST = 3
 """Least number of blocks that a hypothesis must explain to be named."""
 
 AGREED = 2
 """Number of consecutive blocks that must name the same hypothesis."""
-
-GAP = 1.0
-"""Time without samples in which the load may have changed along with the offset [s]: a driver that
-starts anew reads zero, whatever the gripper holds by then."""
 
 LASTING = 10.0
 """Time from which a steady misfit counts as noise [s]."""

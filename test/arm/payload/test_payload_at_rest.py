@@ -65,7 +65,7 @@ def test_only_samples_that_tell_anything_are_used_and_stamp_the_estimate(loaded:
         silent += len(batch.stamps) - len(told(batch))
         estimator.update(batch)
         estimate = estimator.estimate()
-        assert estimator.used == len(usable)
+        assert estimator.usable.count == len(usable)
         assert estimator.newest == batch.stamps[-1]
         assert (estimate is None) == (not usable)
         if estimate is not None:

@@ -130,7 +130,7 @@ def test_joint_stamps_that_jitter_by_two_milliseconds_spoil_nothing() -> None:
         if estimate is not None and estimate.identified.any():
             away = (np.abs(estimate.values - truth) / estimate.std)[estimate.identified]
             worst = max(worst, float(away.max()))
-    assert estimator.used > 800
+    assert estimator.usable.count > 800
     assert 0.0 < worst < 4.0
     assert not estimator.events.since(0)
 
