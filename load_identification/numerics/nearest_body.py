@@ -167,7 +167,7 @@ def nearest_consistent(
         return failed
     try:
         with np.errstate(all='ignore'):
-            search = _Search(parameters, _without_unknown(covariance), bounding_ellipsoid)
+            search = _Search(*_without_unknown(parameters, covariance), bounding_ellipsoid)
             for iteration in range(ITERATIONS):
                 if search.is_done():
                     found = search.parameters()
@@ -180,10 +180,15 @@ def nearest_consistent(
     return ConsistentEstimate(parameters, np.nan, False, ITERATIONS)
 
 
-def _without_unknown(covariance: FloatArray) -> FloatArray:
-    """Return the covariance with standard deviations of at most `UNKNOWN`, correlations kept."""
+def _without_unknown(
+    parameters: FloatArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return both with standard deviations of at most `UNKNOWN`, correlations kept.
+
+    Values shrink with their standard deviation: what is unknown stays as near to zero.
+    """
     factor = np.minimum(1.0, UNKNOWN / np.sqrt(np.diag(covariance)))
-    return np.asarray(covariance * np.outer(factor, factor))
+    return parameters * factor, covariance * np.outer(factor, factor)
 
 
 class _Search:

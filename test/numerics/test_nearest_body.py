@@ -137,13 +137,18 @@ def test_what_nothing_is_known_of_gives_way() -> None:
     np.testing.assert_allclose(found.parameters[:4], estimate[:4], rtol=0.0, atol=1e-3 * 1e-4)
 
 
-def test_what_nothing_is_known_of_does_not_hide_what_is_known_well() -> None:
-    """A machine that turns about one axis only: no near body had been found at all."""
-    estimate = np.array([0.3, 1.5e-3, -1.2e-3, 0.015, 0, 0, -8e-5, 0, 5e-5, 1.3e-4])
+@pytest.mark.parametrize('somewhere', [0.0, 80.0])
+def test_what_nothing_is_known_of_does_not_hide_what_is_known_well(somewhere: float) -> None:
+    """A machine that turns about one axis only: no near body had been found at all.
+
+    Or where an unknown product of inertia was somewhere in its prior, only one far away.
+    """
+    estimate = np.array([0.3, 1.5e-3, -1.2e-3, 0.015, 0, somewhere, -8e-5, 0, 5e-5, 1.3e-4])
     std = np.array([4e-3, 1.6e-4, 1.6e-4, 2e-4, 1e3, 1e3, 2e-6, 1e3, 2e-6, 3e-6])
     found = nearest_consistent(estimate, np.diag(std**2))
     assert found.converged
     assert is_consistent(found.parameters)
+    assert found.distance < 0.2
     known = std < 1.0
     np.testing.assert_allclose(found.parameters[known], estimate[known], rtol=0.0, atol=1e-7)
 
