@@ -20,9 +20,14 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.planning.criteria import (
     DETERMINANT,
     LARGEST_BLOCK,
+    STARTS,
+    Design,
     Worth,
+    as_they_come,
+    design,
     ideal_blocks,
     nominal_scale,
+    optimal_design,
     torque_noise,
 )
 from load_identification.arm.planning.experiments import (
@@ -32,13 +37,6 @@ from load_identification.arm.planning.experiments import (
     locked_postures,
 )
 from load_identification.arm.planning.fourier import optimise_fourier_motion
-from load_identification.arm.planning.optimal_design import (
-    STARTS,
-    Design,
-    as_they_come,
-    design,
-    optimal_design,
-)
 from load_identification.arm.planning.plan_file import ExperimentPlan, Planned, Roadmap, plan_path
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.urdf import parse_description, parse_xml
