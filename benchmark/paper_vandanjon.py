@@ -49,7 +49,8 @@ from load_identification.interface.names import INTERVAL
 from load_identification.motion.limits import Limits, arm_limits
 from load_identification.motion.sines import Oscillation
 from load_identification.simulation.excited_arm import description, friction
-from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
+from load_identification.simulation.motions import smooth_motion
+from load_identification.simulation.robots import PinocchioArm
 from load_identification.typing_aliases import FloatArray, IntArray
 
 EIGHT = 8

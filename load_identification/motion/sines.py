@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.motion.joint_path import JointMotion, Move, smooth_step
+from load_identification.motion.joint_path import PEAK, JointMotion, Move, smooth_step
 from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
 
@@ -95,9 +95,8 @@ def random_sines(
         raise ParameterError(
             f'start is {start} rad; it must lie in a finite range, this is {lower} to {upper} rad'
         )
-    # The smooth step's peak velocity is 15/8 of its mean.
     way = np.abs(center - start) / limits.velocity
-    fade = max(1.0, 2.0 * 15.0 / 8.0 * float(np.max(way)))
+    fade = max(1.0, 2.0 * PEAK * float(np.max(way)))
     if not duration >= 2.0 * fade:
         raise ParameterError(f'duration is {duration} s; it must be at least {2.0 * fade:.2f} s')
     rng = np.random.default_rng(seed)

@@ -31,8 +31,7 @@ from load_identification.arm.planning.experiments import feasible_experiments, l
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Limits, arm_limits
-from load_identification.simulation.random_arms import PinocchioArm
-from load_identification.simulation.robots import inertial, joint
+from load_identification.simulation.robots import PinocchioArm, inertial, joint
 from load_identification.typing_aliases import FloatArray
 
 BODIES = (

@@ -18,7 +18,7 @@ from load_identification.numerics.nearest_links import (
     cross_validated_weight,
     nearest_links,
 )
-from load_identification.simulation.random_arms import smooth_motion
+from load_identification.simulation.motions import smooth_motion
 from load_identification.typing_aliases import FloatArray
 
 JOINTS = 5

@@ -25,10 +25,14 @@ from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.signals.low_pass import LowPass
-from load_identification.simulation.excited_arm import COULOMB, friction
-from load_identification.simulation.excited_arm import description as three_joints
-from load_identification.simulation.random_arms import PinocchioArm
-from load_identification.simulation.robots import SCARA, SEVEN_JOINTS
+from load_identification.simulation.excited_arm import (
+    COULOMB,
+    friction,
+)
+from load_identification.simulation.excited_arm import (
+    description as three_joints,
+)
+from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, PinocchioArm
 from load_identification.typing_aliases import FloatArray, IntArray
 
 URDFS = {'seven': SEVEN_JOINTS.urdf, 'scara': SCARA.urdf}
