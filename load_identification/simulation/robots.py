@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError
+from load_identification.model.inertial_parameters import MOMENTS
 from load_identification.model.robot import Robot
 from load_identification.model.urdf import configurations
 from load_identification.motion.limits import Limits
@@ -97,8 +98,7 @@ class PinocchioArm:
 
 def inertial(mass: float, xyz: str, inertia: Sequence[float], rpy: str = '0 0 0') -> str:
     """Return a body: mass [kg], centre [m], six entries of the inertia about it [kg m²]."""
-    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    entries = ' '.join(f'{name}="{x}"' for name, x in zip(names, inertia, strict=True))
+    entries = ' '.join(f'{name}="{x}"' for name, x in zip(MOMENTS, inertia, strict=True))
     return (
         f'<inertial><origin xyz="{xyz}" rpy="{rpy}"/><mass value="{mass}"/>'
         f'<inertia {entries}/></inertial>'
