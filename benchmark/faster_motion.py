@@ -126,7 +126,7 @@ def errors(arm: Description, seed: int) -> FloatArray:
         found = nearest_links.nearest_links(
             np.vstack(blocks), nominal, behind, weight, estimate.model.positive
         )
-        own = replace(estimate, consistent=found.values)
+        own = replace(estimate, consistent=found)
         prediction = predict(own, [fast], session.settings, '')
         return error(prediction, prediction.consistent)
 
