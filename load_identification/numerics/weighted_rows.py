@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.fft
+import scipy.ndimage
 
 from load_identification.interface.batches import FilteredBatch
 from load_identification.numerics.triangle import triangular
@@ -200,10 +201,8 @@ def coloured_information(matrix: FloatArray, residual: FloatArray, root: FloatAr
 
 def _smoothed(values: FloatArray, width: int) -> FloatArray:
     """Return moving averages of a spectrum, mirrored beyond its ends."""
-    half = width // 2
-    padded = np.pad(values, half, mode='reflect' if half < len(values) else 'edge')
-    summed = np.concatenate([[0.0], np.cumsum(padded)])
-    return np.asarray((summed[width:] - summed[:-width]) / width, dtype=np.float64)
+    mode = 'mirror' if width // 2 < len(values) else 'nearest'
+    return np.asarray(scipy.ndimage.uniform_filter1d(values, width, mode=mode), dtype=np.float64)
 
 
 def lengths(matrix: FloatArray) -> FloatArray:
