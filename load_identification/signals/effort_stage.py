@@ -45,7 +45,7 @@ class EffortStage(ABC):
     """
 
     kind = 'joint'
-    """What `names` are."""
+    """What each of `names` is: a joint or a leg."""
 
     def __init__(self, names: Sequence[str], differentiator: Differentiator, max_gap: float):
         self.names = tuple(names)
@@ -110,7 +110,7 @@ class EffortStage(ABC):
         if 0 < len(missing) < len(self.names):
             every = np.ones(len(batch.stamps), dtype=bool)
             words = f'{self.kind} {", ".join(missing)} in one message'
-            self._count(f'{self.kind}_missing', every, words)
+            self._count('leg_missing' if self.kind == 'leg' else 'joint_missing', every, words)
         if missing:
             return None
         return batch.select_joints([batch.names.index(name) for name in self.names])
