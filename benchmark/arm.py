@@ -48,8 +48,8 @@ from load_identification.simulation.khosla_kanade import (
     nearest,
     paper_motion,
 )
-from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
-from load_identification.simulation.robots import SEVEN_JOINTS
+from load_identification.simulation.motions import smooth_motion
+from load_identification.simulation.robots import SEVEN_JOINTS, PinocchioArm
 from load_identification.typing_aliases import FloatArray
 
 SAMPLES = 10_000

@@ -26,9 +26,8 @@ from rich.table import Table
 
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.methods.spectrum import spectral_rows
-from load_identification.arm.planning.criteria import CONDITION, ideal_blocks
+from load_identification.arm.planning.criteria import CONDITION, ideal_blocks, optimal_design
 from load_identification.arm.planning.experiments import feasible_experiments, locked_postures
-from load_identification.arm.planning.optimal_design import optimal_design
 from load_identification.numerics.weighted_solution import solve
 from load_identification.simulation.excited_arm import (
     Case,

@@ -45,9 +45,14 @@ from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.numerics import nearest_links
 from load_identification.numerics.nearest_links import PLAIN_WEIGHT, WEIGHTS
-from load_identification.simulation.random_arms import PinocchioArm
-from load_identification.simulation.robots import SEVEN_JOINTS, SIX_JOINTS
-from load_identification.simulation.robots import Arm as Description
+from load_identification.simulation.robots import (
+    SEVEN_JOINTS,
+    SIX_JOINTS,
+    PinocchioArm,
+)
+from load_identification.simulation.robots import (
+    Arm as Description,
+)
 from load_identification.typing_aliases import FloatArray
 
 RATE, NOISE = 250.0, 0.1
@@ -121,7 +126,7 @@ def errors(arm: Description, seed: int) -> FloatArray:
         found = nearest_links.nearest_links(
             np.vstack(blocks), nominal, behind, weight, estimate.model.positive
         )
-        own = replace(estimate, consistent=found.values)
+        own = replace(estimate, consistent=found)
         prediction = predict(own, [fast], session.settings, '')
         return error(prediction, prediction.consistent)
 

@@ -37,7 +37,7 @@ from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_sta
 from load_identification.arm.recording import Recording
 from load_identification.numerics.weighted_solution import Solver, solve
 from load_identification.simulation.khosla_kanade import CMU_DD_ARM_II, PaperArm, Row, nearest
-from load_identification.simulation.random_arms import smooth_motion
+from load_identification.simulation.motions import smooth_motion
 from load_identification.typing_aliases import FloatArray
 
 STEP = 0.002

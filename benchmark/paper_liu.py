@@ -31,7 +31,7 @@ from load_identification.arm.assessment import Prediction
 from load_identification.arm.dynamics.rows import WrenchModel
 from load_identification.arm.dynamics.tree import FROM_PINOCCHIO, PARAMETERS, Arm
 from load_identification.arm.identification import identify
-from load_identification.arm.methods.acceleration_free import low_passed_rows, settled_samples
+from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.names import INTERVAL
@@ -142,9 +142,8 @@ def to_paper() -> FloatArray:
 
 def predicted(estimate: ArmEstimate, recording: Recording) -> Prediction:
     """Predict filtered wrenches from the first sample on: without a weight there is no offset."""
-    rows = low_passed_rows(estimate.model, estimate.base, [recording], BANDWIDTHS)
+    rows, seconds, _ = low_passed_rows(estimate.model, estimate.base, [recording], BANDWIDTHS)
     values, model = rows.matrix @ estimate.values, estimate.model
-    seconds, _ = settled_samples(recording, BANDWIDTHS)
     return Prediction(
         source='another motion of joints 1 and 2',
         channels=model.channels,

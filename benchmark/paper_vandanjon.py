@@ -35,7 +35,7 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.methods.spectrum import spectral_rows
-from load_identification.arm.planning.criteria import CONDITION, ideal_blocks
+from load_identification.arm.planning.criteria import CONDITION, ideal_blocks, optimal_design
 from load_identification.arm.planning.experiments import (
     CENTRIFUGAL,
     COUPLING,
@@ -44,13 +44,13 @@ from load_identification.arm.planning.experiments import (
     exciting_motion,
     locked_postures,
 )
-from load_identification.arm.planning.optimal_design import optimal_design
 from load_identification.arm.planning.plan_file import plan_path
 from load_identification.interface.names import INTERVAL
 from load_identification.motion.limits import Limits, arm_limits
 from load_identification.motion.sines import Oscillation
 from load_identification.simulation.excited_arm import description, friction
-from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
+from load_identification.simulation.motions import smooth_motion
+from load_identification.simulation.robots import PinocchioArm
 from load_identification.typing_aliases import FloatArray, IntArray
 
 EIGHT = 8

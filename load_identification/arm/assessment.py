@@ -12,7 +12,7 @@ from load_identification.arm.agreement import LIKELY, in_words
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.filtering import FilteredRecording, filtered, low_passed
-from load_identification.arm.methods.acceleration_free import low_passed_rows, settled_samples
+from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.methods.least_squares import motion_rows, pieces
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
@@ -126,9 +126,8 @@ def predict(
     if settings.method != 'acceleration_free' or isinstance(estimate.model, ArmModel):
         logs = [filtered([one], WIDER * settings.bandwidth) for one in recordings]
         return predict_motion(estimate, logs, source, settings.bandwidth)
-    rows = low_passed_rows(estimate.model, estimate.base, recordings, settings.bandwidths)
-    each = [settled_samples(one, settings.bandwidths) for one in recordings]
-    seconds, gain = (np.concatenate(arrays) for arrays in zip(*each, strict=True))
+    found = low_passed_rows(estimate.model, estimate.base, recordings, settings.bandwidths)
+    rows, seconds, gain = found
     used = gain >= SETTLED
     if not used.any():
         raise RecordingError(f'{source}: {seconds[-1]:.2f} s are too short for the low-pass')

@@ -11,11 +11,9 @@ import pinocchio
 
 from load_identification.arm.dynamics.tree import Arm, Placement
 from load_identification.errors import DescriptionError, FrameError
-from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.inertial_parameters import MOMENTS, InertialParameters
 from load_identification.model.urdf import parse_description
 from load_identification.typing_aliases import FloatArray
-
-ENTRIES = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 LIGHT = 0.05
 """Share of the mass of all moving links that fingers have at most [-]."""
@@ -170,6 +168,6 @@ def _inertial(body: InertialParameters) -> ElementTree.Element:
     ElementTree.SubElement(inertial, 'origin', xyz=center, rpy='0 0 0')
     ElementTree.SubElement(inertial, 'mass', value=repr(float(body.mass)))
     inertia = body.inertia_about_center_of_mass[np.triu_indices(3)].tolist()
-    values = {name: repr(value) for name, value in zip(ENTRIES, inertia, strict=True)}
+    values = {name: repr(value) for name, value in zip(MOMENTS, inertia, strict=True)}
     ElementTree.SubElement(inertial, 'inertia', values)
     return inertial

@@ -16,7 +16,6 @@ from load_identification.arm.dynamics.base_parameters import (
 from load_identification.arm.dynamics.rows import Model
 from load_identification.numerics.nearest_links import (
     PLAIN_WEIGHT,
-    NearestLinks,
     cross_validated_weight,
     nearest_links,
 )
@@ -65,7 +64,7 @@ def likeliest(
 def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEstimate:
     """Return the estimate of an arm from a solution for the base parameters."""
     determined = ~solution.unknown
-    written, closest = _nearest(model, base, solution)
+    consistent, closest, weight = _nearest(model, base, solution)
     # The last stage has all channels, or the stages are the joints, last joint first.
     noise = solution.noise[-1]
     if len(noise) < len(model.channels):
@@ -80,19 +79,20 @@ def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEs
         std=np.where(determined, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)), np.inf),
         covariance=solution.covariance,
         noise=noise,
-        consistent=written.values,
-        weight=written.weight,
-        misfit=_misfit(base.to_base(closest.values) - solution.values, solution),
+        consistent=consistent,
+        weight=weight,
+        misfit=_misfit(base.to_base(closest) - solution.values, solution),
         singular_values=solution.singular_values,
     )
 
 
 def _nearest(
     model: Model, base: BaseParameters, solution: Solution
-) -> tuple[NearestLinks, NearestLinks]:
-    """Return physically consistent links, with a cross-validated weight where data allow it.
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return parameters with physically consistent links (P,), and those that fit the data best.
 
-    Also return the consistent links that fit the data best, regardless of the description.
+    The first are drawn to the description, with the weight that is returned too: cross-validated
+    where data allow it.
     """
     nominal, behind = model.nominal, model.arm.behind
     if not solution.blocks:
@@ -104,15 +104,18 @@ def _nearest(
             root = np.linalg.inv(np.linalg.cholesky(correlation)) / length
         rows = _rows(root, root @ solution.values, base)
         closest = nearest_links(rows, nominal, behind, positive=model.positive)
-        return closest, closest
+        return closest, closest, PLAIN_WEIGHT
     # Rows correlated in time count less, by the mean factor by which correlation raises variances.
     spread = solution.factor @ solution.covariance @ solution.factor.T
     inflated = np.sqrt(max(float(np.trace(spread)) / max((~solution.unknown).sum(), 1), 1.0))
     blocks = [_rows(t[:, :-1] / inflated, t[:, -1] / inflated, base) for t in solution.blocks]
     weight = cross_validated_weight(blocks, nominal, behind)
     rows = np.vstack(blocks)
-    written = nearest_links(rows, nominal, behind, weight, model.positive)
-    return written, nearest_links(rows, nominal, behind, PLAIN_WEIGHT, model.positive)
+    written, closest = (
+        nearest_links(rows, nominal, behind, each, model.positive)
+        for each in (weight, PLAIN_WEIGHT)
+    )
+    return written, closest, weight
 
 
 def _misfit(away: FloatArray, solution: Solution) -> float:

@@ -222,14 +222,14 @@ def _identified(
     models, base = _candidates(model, settings), arm_base_parameters(model)
     free = settings.method == 'acceleration_free'
     if free and model.one_sensor:
-        rows = low_passed_rows(model, base, recordings, settings.bandwidths)
+        rows, *_ = low_passed_rows(model, base, recordings, settings.bandwidths)
         return identify_rows(models, base, lambda _: [rows], settings.solver)
     log = without_reversals(model, filtered(recordings, settings.cutoff), settings.cutoff)
     if free:
         rows_of = motion_rows(model, base, log)
         model = likeliest(models, base, lambda each: [rows_of(each)], settings.solver)
         del rows_of
-        rows = low_passed_rows(model, base, recordings, settings.bandwidths)
+        rows, *_ = low_passed_rows(model, base, recordings, settings.bandwidths)
         estimate = identify_rows([model], base, lambda _: [rows], settings.solver)
         # What the arm model says of noise holds behind the filter that it is used with.
         left = model.measured(log.motion, log.measured) - estimate.predict(log.motion)

@@ -269,8 +269,8 @@ class _Trial:
             whole = (np.concatenate(columns, axis=2) / noise[:, None])[known]
             stacked = np.vstack([triangular(np.vstack([whole, np.zeros((size, size))])), prior])
             found = nearest_links(stacked, start, model.arm.behind, 1.0, model.positive)
-            values = found.values[:-2]
-        aside = found.values[-2:] @ across
+            values = found[:-2]
+        aside = found[-2:] @ across
         share = np.linalg.norm(aside) / np.linalg.norm(model.arm.gravity)
         if not LEAST_TILT <= share <= MOST_TILT:
             return replace(choice, tilted=False)

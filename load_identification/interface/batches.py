@@ -180,7 +180,7 @@ class FilteredBatch(Batch):
         N such that N N^T is the covariance of 0.1 s means of the accelerations, linear before
         angular, due to noise of joint positions [m/s², rad/s²]; J = 0 if unknown.
     robot_number : (n,) array
-        Equal for robots that move the sensor alike, see `model/robot_number`; NaN if unknown [-].
+        Equal for robots that move the sensor alike, see `model/robot`; NaN if unknown [-].
     """
 
     frame: str

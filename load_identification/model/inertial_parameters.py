@@ -32,6 +32,9 @@ ROTATION_TOLERANCE = 1e-6
 MATRIX = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 """Index of each entry of an inertia matrix in xx, xy, xz, yy, yz, zz, eq. 11."""
 
+MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+"""Names of the entries of an inertia in this order, as URDF and messages have them."""
+
 # Rows and columns of xx, xy, xz, yy, yz, zz.
 _UPPER = np.triu_indices(3)
 

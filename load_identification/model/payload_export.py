@@ -38,13 +38,11 @@ from load_identification.errors import ParameterError
 from load_identification.model.frames import find_fixed_frame
 from load_identification.model.inertial_parameters import (
     MATRIX,
+    MOMENTS,
     InertialParameters,
     to_message_order,
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
-
-MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-"""Fields of an inertia in our order."""
 
 DIAGONAL_FIRST = [0, 3, 5, 1, 2, 4]
 """Indices of xx, yy, zz, xy, xz, yz."""

@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
 """Moving joint types allowed in the chain from the root to the sensor, besides fixed joints."""
@@ -93,7 +93,8 @@ def check_joints(
 
     Raises
     ------
-    DescriptionError : if a joint is not revolute, continuous or prismatic, or mimics another.
+    DescriptionError : if a joint is not revolute, continuous or prismatic, mimics another, or has
+        the axis 0 0 0.
     """
     elements = {element.get('name'): element for element in parse_xml(urdf).findall('joint')}
     for joint in joints:
@@ -110,6 +111,23 @@ def check_joints(
                 f'joint {joint!r} {where} mimics {mimic.get("joint")!r}: '
                 'only joints that move on their own are allowed there'
             )
+        axis = elements[joint].find('axis')
+        # Pinocchio accepts it, and the joint would move nothing.
+        if axis is not None and not any(map(float, axis.get('xyz', '').split())):
+            raise DescriptionError(f'joint {joint!r} has the axis 0 0 0: it needs a direction')
+
+
+def ranges(model: pinocchio.Model) -> tuple[BoolArray, FloatArray]:
+    """Return which joints slide, (J,), and the position limits of all, (2, J) [rad, m].
+
+    They are lower and upper, infinite for a continuous joint.
+    """
+    joints = list(model.joints)[1:]
+    slides = [joint.shortname().startswith('JointModelP') for joint in joints]
+    index = np.array([joint.idx_q for joint in joints], dtype=np.intp)
+    limits = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]])
+    limits[:, [joint.nq == 2 for joint in joints]] = [[-np.inf], [np.inf]]
+    return np.array(slides, dtype=bool), limits
 
 
 def parse_xml(urdf: str) -> ElementTree.Element:

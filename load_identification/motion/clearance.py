@@ -9,7 +9,7 @@ import pinocchio
 
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.collision_geometry import collision_geometry
-from load_identification.model.urdf import configurations, parse_description
+from load_identification.model.urdf import configurations, parse_description, ranges
 from load_identification.motion.limits import TURN, Box, Limits
 from load_identification.typing_aliases import FloatArray
 
@@ -266,13 +266,10 @@ class Clearance:
 
     def _draw(self) -> FloatArray:
         """Draw random postures (n, J) within the limits of the description [rad, m]."""
-        moving = list(self._model.joints)[1:]
-        index = [joint.idx_q for joint in moving]
-        model = self._model
-        bounds = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]])
-        endless = [joint.nq == 2 for joint in moving] | ~np.isfinite(bounds).all(axis=0)
+        _, bounds = ranges(self._model)
+        endless = ~np.isfinite(bounds).all(axis=0)
         bounds[:, endless] = [[-TURN], [TURN]]
-        q = np.empty((DRAWS, len(index)))
+        q = np.empty((DRAWS, bounds.shape[1]))
         q[:, self._order] = np.random.default_rng(0).uniform(bounds[0], bounds[1], q.shape)
         return q
 

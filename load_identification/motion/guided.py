@@ -15,7 +15,7 @@ from load_identification.errors import LoadIdentificationError, ParameterError
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
 from load_identification.motion.clearance import PAYLOAD, Clearance
-from load_identification.motion.joint_path import Move
+from load_identification.motion.joint_path import PEAK, Move
 from load_identification.motion.limits import Box, Limits, arm_limits
 from load_identification.motion.sines import Sines, random_sines
 from load_identification.typing_aliases import FloatArray
@@ -42,9 +42,6 @@ ACCELERATION_SHARE, BRAKE_SHARE = 0.8, 0.8
 During braking, the motion's own share falls with the square of the speed: to 0.2 where braking
 takes most. The sum of both keeps the limit.
 """
-
-SMOOTH_STEP_PEAK = 1.875
-"""Peak of the smooth step's derivative over its mean [-]."""
 
 LIMIT_MARGIN = np.deg2rad(1.0)
 """Margin to the ends of a joint's range [rad]."""
@@ -197,7 +194,7 @@ def plan_guided(
         path = _most_telling(robot, limits, position)
         least = _check_clearance(surroundings, path, position)
         share = request.speed * np.max(own.velocity / own.acceleration)
-        brake = SMOOTH_STEP_PEAK * float(share) / BRAKE_SHARE
+        brake = PEAK * float(share) / BRAKE_SHARE
         joints = tuple(moved.tolist())
         own_shapes = surroundings.guessed, surroundings.covered
         return GuidedMotion(robot, limits, position, path, joints, brake, least, *own_shapes)

@@ -12,6 +12,9 @@ from load_identification.errors import ParameterError
 from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
 
+PEAK = 15.0 / 8.0
+"""Largest velocity of a move from rest to rest by a smooth step, over its mean [-]."""
+
 
 class JointMotion(NamedTuple):
     """Position, velocity and acceleration, (n, J) each [rad or m, and per s and s^2]."""
@@ -73,13 +76,13 @@ class Move:
             raise ParameterError(f'duration is {self.duration} s; it must be > 0')
 
     @staticmethod
-    def within(start: FloatArray, goal: FloatArray, limits: Limits) -> Move:
-        """Return the fastest such move within limits, of at least 0.1 s."""
+    def within(start: FloatArray, goal: FloatArray, limits: Limits, least: float = 0.1) -> Move:
+        """Return the fastest such move within limits, of at least so long [s]."""
         way = np.abs(goal - start)
-        # Peaks of the smooth step's derivatives: 15/8 and 10/sqrt(3).
-        by_velocity = np.max(1.875 * way / limits.velocity)
+        by_velocity = np.max(PEAK * way / limits.velocity)
+        # The smooth step's second derivative is at most 10/sqrt(3).
         by_acceleration = np.max(np.sqrt(10.0 / np.sqrt(3.0) * way / limits.acceleration))
-        return Move(start, goal, max(0.1, float(by_velocity), float(by_acceleration)))
+        return Move(start, goal, max(least, float(by_velocity), float(by_acceleration)))
 
     def sample(self, times: FloatArray) -> JointMotion:
         """Return the motion at times (n,) since the beginning [s]."""

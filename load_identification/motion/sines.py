@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.special
 
 from load_identification.errors import ParameterError
-from load_identification.motion.joint_path import JointMotion, Move, smooth_step
+from load_identification.motion.joint_path import PEAK, JointMotion, Move, smooth_step
 from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
 
@@ -20,15 +19,6 @@ WAVES = 5
 
 FADE_ROOM = 1.05
 """Largest acceleration of an oscillation while fading in, in units of its steady one [-]."""
-
-CHECKS = 40
-"""Samples per period of the highest harmonic at which limits are checked."""
-
-MARGIN = 0.995
-"""Share of the limits that is used; between the checks, values are at most 0.3 % larger."""
-
-LEAST_LEVEL = 0.05
-"""Least share of its limits that a joint uses [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +95,8 @@ def random_sines(
         raise ParameterError(
             f'start is {start} rad; it must lie in a finite range, this is {lower} to {upper} rad'
         )
-    # The smooth step's peak velocity is 15/8 of its mean.
     way = np.abs(center - start) / limits.velocity
-    fade = max(1.0, 2.0 * 15.0 / 8.0 * float(np.max(way)))
+    fade = max(1.0, 2.0 * PEAK * float(np.max(way)))
     if not duration >= 2.0 * fade:
         raise ParameterError(f'duration is {duration} s; it must be at least {2.0 * fade:.2f} s')
     rng = np.random.default_rng(seed)
@@ -171,33 +160,6 @@ class Oscillation:
         return Sines(self.center, self.center, self.duration, self.fade, *columns).sample(times)
 
 
-@dataclass(frozen=True)
-class FourierSettings:
-    """Settings of the optimisation.
-
-    Attributes
-    ----------
-    duration : float
-        Duration of the whole motion [s].
-    period : float
-        Approximate period; the duration is a whole number of periods [s].
-    harmonics : int
-        Number of harmonics of the frequency 1 / period.
-    draws, descents, iterations : int
-        Numbers of random motions, of the best ones that are improved, and of optimiser steps.
-    seed : int
-        Seed of the random motions.
-    """
-
-    duration: float = 20.0
-    period: float = 10.0
-    harmonics: int = 5
-    draws: int = 30
-    descents: int = 3
-    iterations: int = 100
-    seed: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class FourierSeries:
     """Sums of sines and cosines about a posture, at rest at both ends of each period.
@@ -242,67 +204,3 @@ def fourier_basis(times: FloatArray, period: float, harmonics: int) -> tuple[Flo
         np.hstack([omega * cosine, -omega * sine]),
         np.hstack([-(omega**2) * sine, -(omega**2) * cosine]),
     )
-
-
-class LimitedSeries:
-    """Map free numbers (size,) to a motion within the joints' limits.
-
-    Each joint has 2 K - 2 coordinates of the amplitudes, in the space where velocity and
-    acceleration vanish at t = 0, then the position of the centre, then the share of the limits.
-    """
-
-    def __init__(self, limits: Limits, settings: FourierSettings) -> None:
-        self.limits = limits
-        self.harmonics = settings.harmonics
-        self.cycles = max(1, round(settings.duration / settings.period))
-        self.period = settings.duration / self.cycles
-        order = np.arange(1.0, self.harmonics + 1.0)
-        zero = np.zeros((self.harmonics, self.harmonics - 1))
-        at_rest = [_orthogonal_to(order), _orthogonal_to(order**2)]
-        self._free = np.block([[at_rest[0], zero], [zero, at_rest[1]]])
-        samples = CHECKS * self.harmonics
-        self._checks = fourier_basis(
-            np.arange(samples) * self.period / samples, self.period, len(order)
-        )
-        self.width = self._free.shape[1] + 2
-        self.size = self.width * len(limits.lower)
-
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """Draw random numbers; amplitudes fall with frequency, so that velocities are alike."""
-        x = rng.standard_normal((len(self.limits.lower), self.width))
-        decay = np.tile(1.0 / np.arange(1.0, self.harmonics + 1.0), 2)
-        x[:, :-2] = (decay * rng.standard_normal((len(x), len(decay)))) @ self._free
-        x[:, -2:] = np.column_stack([0.5 * x[:, -2], 2.0 + 0.5 * x[:, -1]])
-        return np.asarray(x.ravel())
-
-    def amplitudes(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return center (..., J) and amplitudes (..., J, 2 K) for numbers (..., size)."""
-        limits = self.limits
-        x = x.reshape(*x.shape[:-1], len(limits.lower), self.width)
-        shape = x[..., :-2] @ self._free.T
-        q, qd, qdd = (shape @ wave.T for wave in self._checks)
-        high, low = q.max(axis=-1), q.min(axis=-1)
-        half = MARGIN * (limits.upper - limits.lower) / 2.0
-        largest = np.minimum(
-            half / ((high - low) / 2.0),
-            MARGIN
-            * np.minimum(
-                limits.velocity / np.abs(qd).max(axis=-1),
-                limits.acceleration / np.abs(qdd).max(axis=-1),
-            ),
-        )
-        level = LEAST_LEVEL + (1.0 - LEAST_LEVEL) * scipy.special.expit(x[..., -1])
-        scale = level * largest
-        room = half - scale * (high - low) / 2.0
-        middle = limits.center + np.tanh(x[..., -2]) * room
-        return middle - scale * (high + low) / 2.0, scale[..., None] * shape
-
-    def motion(self, x: FloatArray) -> FourierSeries:
-        """Return the motion for numbers (size,)."""
-        return FourierSeries(*self.amplitudes(x), self.period, self.cycles)
-
-
-def _orthogonal_to(vector: FloatArray) -> FloatArray:
-    """Return a basis (n, n - 1) of the orthogonal complement of a vector (n,)."""
-    q, _ = np.linalg.qr(vector[:, None], mode='complete')
-    return np.asarray(q[:, 1:])

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.lapack import dtrtrs
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.nearest_body import FROM_PSEUDO_INERTIA, SYMMETRIC
-from load_identification.numerics.triangle import triangular
+from load_identification.numerics.weighted_rows import lengths
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WEIGHTS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3)
@@ -58,32 +56,6 @@ UNKNOWN_LINK = InertialParameters.from_center_of_mass(
 ).to_vector()
 """Replaces a link without mass in the description: 1 kg within a decimetre."""
 
-ROUNDING = 1e-12
-"""Weight that holds drive parameters without rows in place, as a share of the largest column."""
-
-
-@dataclass(frozen=True, eq=False)
-class NearestLinks:
-    """A full set of parameters with physically consistent links.
-
-    Attributes
-    ----------
-    values : (P,) array
-        The links' parameters, then the others. Each link has a positive definite pseudo-inertia
-        without what is locked behind it.
-    misfit : float
-        Root mean square of the rows' residuals at these values, in standard deviations.
-    weight : float
-        Weight of the divergence from the nominal links [-].
-    iterations : int
-        Newton steps taken.
-    """
-
-    values: FloatArray
-    misfit: float
-    weight: float
-    iterations: int
-
 
 def nearest_links(
     rows: FloatArray,
@@ -91,8 +63,11 @@ def nearest_links(
     behind: FloatArray,
     weight: float = PLAIN_WEIGHT,
     positive: IntArray | None = None,
-) -> NearestLinks:
+) -> FloatArray:
     """Find the physically consistent links nearest to the nominal ones that agree with the rows.
+
+    Returned are all parameters (P,): the links', each with a positive definite pseudo-inertia
+    without what is locked behind it, then the others.
 
     Pseudo-inertias are ``P = P_behind + Q`` with Q positive definite. They minimise
     ``|A phi - y|^2 / 2 + weight sum (tr Q Q0^-1 - log det Q)`` plus the masses' distance from
@@ -120,21 +95,16 @@ def nearest_links(
     parameter identification; Lee, Wensing and Park 2020, Geometric robot dynamic identification;
     Boyd and Vandenberghe 2004, section 11.3.
     """
-    allowed, iterations, nominal = rows, 0, nominal.copy()
+    allowed, nominal = rows, nominal.copy()
     while True:
-        search = _Search(allowed, nominal, behind)
-        for values in search.path([weight]):
-            found = values
-        iterations += search.iterations
+        (found,) = _Search(allowed, nominal, behind).path([weight])
         below = [] if positive is None else [int(i) for i in positive if found[i] < 0.0]
         if not below:
-            break
+            return found
         allowed = allowed.copy()
         # A zero column keeps the parameter at its start.
         allowed[:, below] = 0.0
         nominal[below] = 0.0
-    misfit = rows[:, :-1] @ found - rows[:, -1]
-    return NearestLinks(found, float(np.sqrt(np.mean(misfit**2))), weight, iterations)
 
 
 def cross_validated_weight(
@@ -175,7 +145,7 @@ class _Search:
     """The current links, each as a factor of its own pseudo-inertia."""
 
     def __init__(self, rows: FloatArray, nominal: FloatArray, behind: FloatArray) -> None:
-        self.links, self.iterations = len(behind), 0
+        self.links = len(behind)
         if len(rows) > rows.shape[1]:
             rows = np.asarray(scipy.linalg.qr(rows, mode='r')[0][: rows.shape[1]])
         self._behind = np.append(behind.ravel(), np.zeros(len(nominal) - behind.size))
@@ -227,15 +197,12 @@ class _Search:
             apart = f.swapaxes(1, 2) @ self._nominal @ f - np.eye(4)
             away = np.einsum('aij,lij->la', SYMMETRIC, apart).ravel()
             barrier = np.sqrt(weight) * np.eye(10 * self.links, jacobian.shape[1])
-            held = np.eye(jacobian.shape[1])[10 * self.links :]
-            held *= ROUNDING * max(float(np.abs(jacobian).max()), 1.0)
-            rows = np.vstack([jacobian, barrier, held])
-            right = np.concatenate([-self._misfit, -np.sqrt(weight) * away, np.zeros(len(held))])
-            length = np.linalg.norm(rows, axis=0)
-            whole = triangular(np.column_stack([rows / length, right]))[:-1]
-            turned = whole[:, -1]
-            step = dtrtrs(whole[:, :-1], turned)[0] / length
-            promised = float(turned @ turned)
+            rows = np.vstack([jacobian, barrier])
+            right = np.concatenate([-self._misfit, -np.sqrt(weight) * away])
+            length = lengths(rows)
+            # The shortest solution: what no row shows stays.
+            step = scipy.linalg.lstsq(rows / length, right, lapack_driver='gelsy')[0] / length
+            promised = float(np.sum((rows @ step) ** 2))
             if promised < SETTLED * weight:
                 return
             if not self._moved(step, jacobian @ step, away, promised, weight):

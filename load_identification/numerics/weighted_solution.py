@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.numerics.coloured_noise import coloured_information
 from load_identification.numerics.triangle import triangular
 from load_identification.numerics.weighted_rows import (
     Channel,
     WeightedRows,
+    coloured_information,
     lengths,
     own_columns,
     whitened,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from load_identification.interface.batches import EffortBatch, FilteredBatch, SynchronizedBatch
 from load_identification.model.regressor import wrench_regressor
@@ -19,13 +17,10 @@ from load_identification.parallel.mechanism import (
     PlatformPose,
     in_sensor_frame,
 )
-from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
-from load_identification.signals.rest import RestDetector, at_rest_without_motion
-from load_identification.signals.stamps import StampGate
-from load_identification.signals.velocity.check import PublishedVelocities
-from load_identification.signals.velocity_reversal import least_speed, smoothed_sign, step_response
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.signals.effort_stage import EffortStage, least_speed, smoothed_sign
+from load_identification.signals.rest import at_rest_without_motion
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 COUNTS = 0.5
 """Least weight of a used sample where weights are only yes or no."""
@@ -39,19 +34,19 @@ low-pass's step response crosses its final value again. Within, its error is up 
 a twentieth."""
 
 
-class HexapodFilter:
-    """The filter stage of a parallel machine, instead of `MotionFilter`.
+class HexapodFilter(EffortStage):
+    """The stage of a parallel machine.
 
     Parameters
     ----------
     mechanism : Mechanism
-    differentiator : Differentiator
-        Filters leg lengths, rates and forces with one kernel and one delay.
     gravity : sequence of 3 floats
         In the base frame [m/s²].
-    max_gap : float
-        Longest gap between samples that is bridged [s].
+    differentiator, max_gap
+        As in `EffortStage`.
     """
+
+    kind = 'leg'
 
     def __init__(
         self,
@@ -60,64 +55,21 @@ class HexapodFilter:
         gravity: Sequence[float],
         max_gap: float,
     ) -> None:
+        super().__init__(mechanism.geometry.legs, differentiator, max_gap)
         self.mechanism = mechanism
-        self.dropped: Counter[str] = differentiator.dropped
-        self.waiting_for = 'the first leg states'
-        """Reason why samples are not used, in words; empty if they are."""
-        self._differentiator = differentiator
         self._gravity = np.array(gravity, dtype=np.float64)
-        self._velocities = PublishedVelocities(len(mechanism.geometry.legs))
-        self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
-        self._monitor = ChannelMonitor()
-        self._rest = RestDetector()
-        self._step = step_response(differentiator.delay)
         friction = mechanism.geometry.friction
         self.friction = FrictionTracker(friction) if friction is not None else None
         home = mechanism.inverse_jacobian(*(part[None] for part in mechanism.home))[0]
         self._usual = np.sum(home**2, axis=0).reshape(2, 3).mean(axis=1)
         self._near: tuple[FloatArray, FloatArray] | None = None
-        self._usable_legs: SynchronizedBatch | None = None
-        self._reason = ''
-
-    @property
-    def delay(self) -> float:
-        """Delay of an output after the last sample used for it [s]."""
-        return self._differentiator.delay
-
-    @property
-    def bunched(self) -> str:
-        """Warning that stamps are too clustered to be filtered, in words; empty: no."""
-        return self._differentiator.bunches.words('/joint_states')
-
-    @property
-    def wrong_velocities(self) -> str:
-        """Warning of published rates that are not used, in words; empty: none."""
-        return self._velocities.words(self.mechanism.geometry.legs)
 
     def reset(self) -> None:
         """Forget all samples and the friction level."""
-        self._differentiator.reset()
-        self._monitor.reset()
-        self._rest.reset()
+        super().reset()
         self._near = None
         if self.friction is not None:
             self.friction.reset()
-
-    def update(self, batch: EffortBatch) -> FilteredBatch | None:
-        """Process leg states; return the samples that they complete, with weights, or None.
-
-        The weights are in `whitening`. A sample with a leg that is too slow has weight zero and a
-        wrench of NaN.
-        """
-        self._reason = ''
-        usable = self._usable_legs = self._usable(batch)
-        if usable is not None:
-            self._rest.update(usable.stamps, usable.position)
-        legs = None if usable is None else self._differentiator.update(usable)
-        result = None if legs is None else self._resolve(legs)
-        if self._reason or result is not None:
-            self.waiting_for = self._reason
-        return result
 
     def raw(self) -> SynchronizedBatch | None:
         """Return leg lengths and the platform's unfiltered wrench of the last update, or None.
@@ -125,7 +77,7 @@ class HexapodFilter:
         The wrench is for weighing at rest. Leg friction is unknown there, so that the wrench is
         NaN if the geometry has friction.
         """
-        legs = self._usable_legs
+        legs = self._states
         if legs is None:
             return None
         if self.friction is not None:
@@ -139,58 +91,37 @@ class HexapodFilter:
             wrench += wrench_regressor(up, still, still) @ body.to_vector()
         return replace(legs, wrench=np.where(pose.found[:, None], wrench, np.nan))
 
-    def _resolve(self, legs: DifferentiatedBatch) -> FilteredBatch | None:
+    def _resolve(self, out: DifferentiatedBatch) -> FilteredBatch | None:
         """Return the platform's motion and wrench where its pose is found and not singular."""
-        pose = self.mechanism.pose(legs.position, self._near)
+        pose = self.mechanism.pose(out.position, self._near)
         distance = self.mechanism.singularity_distance(pose)
         singular = distance < self.mechanism.geometry.least_singularity_distance
         self._count('pose_not_found', ~pose.found, 'a pose that the leg lengths belong to')
         self._count('near_singular', pose.found & singular, 'a pose farther from a singularity')
         good = pose.found & ~singular
-        return self._platform(legs.select(good), pose.select(good)) if good.any() else None
+        return self._platform(out.select(good), pose.select(good)) if good.any() else None
 
     def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
-        """Return the usable samples, with the legs in the order of the geometry."""
-        geometry = self.mechanism.geometry
-        missing = [name for name in geometry.legs if name not in batch.names]
-        if missing:
-            # Messages without any leg belong to other joints.
-            if len(missing) < len(geometry.legs):
-                every = np.ones(len(batch.stamps), dtype=bool)
-                self._count('leg_missing', every, f'leg {", ".join(missing)} in the joint states')
+        geometry, states = self.mechanism.geometry, self._ordered(batch)
+        if states is None:
             return None
-        states = batch.select_joints([batch.names.index(name) for name in geometry.legs])
-        length, effort = states.position + geometry.length_offset, states.effort
+        length = states.position + geometry.length_offset
         velocity = np.where(np.isfinite(states.velocity), states.velocity, np.nan)
         finite = np.isfinite(length).all(axis=1)
         self._count('joint_state_not_finite', ~finite, 'finite leg lengths')
-        forces = np.isfinite(effort).all(axis=1)
+        forces = np.isfinite(states.effort).all(axis=1)
         self._count('effort_missing', finite & ~forces, 'the effort of every leg')
         with np.errstate(invalid='ignore'):
             within = ((length >= geometry.shortest) & (length <= geometry.longest)).all(axis=1)
         words = f'leg lengths from {geometry.shortest:g} to {geometry.longest:g} m'
         self._count('leg_length_impossible', finite & ~within, words)
-        keep = finite & forces & within
-        rows = np.hstack([length, velocity, effort])
-        stamps, rows, restarted = self._gate.update(batch.stamps[keep], rows[keep])
-        if restarted:
-            self.reset()
-        if not stamps.size:
-            return None
-        length, velocity, effort = np.hsplit(rows, 3)
-        velocity = self._velocities.without(stamps, length, velocity)
-        # The forces of dead and frozen sensors.
-        stuck = self._monitor.update(length, effort)
-        self._count('effort_stuck', stuck.any(axis=1), 'a live force sensor in every leg')
-        effort = np.where(stuck, np.nan, effort)
-        return SynchronizedBatch(geometry.legs, geometry.frame, stamps, length, velocity, effort)
+        keep = np.asarray(finite & forces & within)
+        usable = self._gated(replace(states, position=length, velocity=velocity), keep)
+        return None if usable is None else replace(usable, frame=geometry.frame)
 
-    def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
-        """Count bad samples; if the last one is bad, record what is missing."""
-        marked = np.asarray(bad, dtype=bool)
-        self.dropped[reason] += int(marked.sum())
-        if marked.size and marked[-1]:
-            self._reason = wanted
+    def _decides(self, bad: BoolArray) -> bool:
+        """Tell whether samples that cannot be used are why there is nothing: the last is."""
+        return bool(bad[-1])
 
     def _platform(self, legs: DifferentiatedBatch, pose: PlatformPose) -> FilteredBatch:
         mechanism = self.mechanism
@@ -226,7 +157,6 @@ class HexapodFilter:
             ]
         )
         vectors = np.split(in_sensor_frame(pose.rotation, in_base), 5, axis=1)
-        half = round(self.delay * 1e9)
         found = FilteredBatch(
             frame=self.mechanism.geometry.frame,
             stamps=stamps,
@@ -236,7 +166,7 @@ class HexapodFilter:
             linear_acceleration=vectors[2],
             angular_acceleration=vectors[3],
             gravity=vectors[4],
-            rest=self._rest.rested(stamps - half, stamps + half),
+            rest=self._rested(stamps),
         )
         return at_rest_without_motion(found)
 

@@ -21,8 +21,7 @@ from load_identification.interface.batches import (
 )
 from load_identification.interface.parameters import CONVENTIONS
 from load_identification.model.regressor import friction_felt
-from load_identification.model.robot import Robot
-from load_identification.model.robot_number import robot_number
+from load_identification.model.robot import Robot, robot_number
 from load_identification.model.urdf import parse_description
 from load_identification.signals.differentiator import (
     SLOW,

@@ -19,14 +19,19 @@ from load_identification.arm.dynamics.base_parameters import (
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
-from load_identification.arm.planning.criteria import CONDITION, ideal_blocks, judged
+from load_identification.arm.planning.criteria import (
+    CONDITION,
+    Design,
+    design,
+    ideal_blocks,
+    judged,
+    optimal_design,
+)
 from load_identification.arm.planning.experiments import feasible_experiments, locked_postures
-from load_identification.arm.planning.optimal_design import Design, design, optimal_design
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Limits, arm_limits
-from load_identification.simulation.random_arms import PinocchioArm
-from load_identification.simulation.robots import inertial, joint
+from load_identification.simulation.robots import PinocchioArm, inertial, joint
 from load_identification.typing_aliases import FloatArray
 
 BODIES = (

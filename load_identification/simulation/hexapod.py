@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio
 
 from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.geometry import read_geometry
-from load_identification.parallel.mechanism import Mechanism, PlatformMotion, PlatformPose
+from load_identification.parallel.mechanism import (
+    Mechanism,
+    PlatformMotion,
+    PlatformPose,
+    in_sensor_frame,
+)
 from load_identification.simulation.robots import shipped_file
+from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import FloatArray, IntArray
 
 GEOMETRY_FILE = shipped_file('hexapod.yaml')
@@ -44,25 +49,11 @@ REST = 3.0
 
 
 def body_force(body: InertialParameters, pose: PlatformPose, motion: PlatformMotion) -> FloatArray:
-    """Return the wrench that moves a body, at P in S, by Pinocchio's inverse dynamics."""
-    model = pinocchio.Model()
-    joint = model.addJoint(0, pinocchio.JointModelFreeFlyer(), pinocchio.SE3.Identity(), 'free')
-    inertia = pinocchio.Inertia(body.mass, body.center_of_mass, body.inertia_about_center_of_mass)
-    model.appendBodyToJoint(joint, inertia, pinocchio.SE3.Identity())
-    model.gravity.linear = GRAVITY
-    data = model.createData()
-    wrench = np.empty((len(pose.position), 6))
-    for k in range(len(wrench)):
-        R = pose.rotation[k]
-        v, w = R.T @ motion.linear_velocity[k], R.T @ motion.angular_velocity[k]
-        # Pinocchio's acceleration is spatial: that of the point minus omega x v.
-        a = R.T @ motion.linear_acceleration[k] - np.cross(w, v)
-        alpha = R.T @ motion.angular_acceleration[k]
-        q = np.concatenate([pose.position[k], pinocchio.Quaternion(R).coeffs()])
-        wrench[k] = pinocchio.rnea(
-            model, data, q, np.concatenate([v, w]), np.concatenate([a, alpha])
-        )
-    return wrench
+    """Return the wrench (n, 6) that moves a body, at P in S [N, N m]."""
+    linear, angular = motion.linear_acceleration - GRAVITY, motion.angular_acceleration
+    in_base = motion.linear_velocity, motion.angular_velocity, linear, angular
+    in_s = (in_sensor_frame(pose.rotation, vectors) for vectors in in_base)
+    return -load_wrench(body, PlatformMotion(*in_s))
 
 
 def leg_states(

@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from load_identification.motion.joint_path import JointPath, Move
+from load_identification.motion.joint_path import PEAK, JointMotion, JointPath, Move, Piece
 from load_identification.motion.limits import Limits
-from load_identification.motion.sines import Sines, random_sines
+from load_identification.motion.sines import random_sines
 from load_identification.simulation.robots import PUMA, Arm
 from load_identification.simulation.sensors import (
     Recording,
@@ -44,9 +44,6 @@ PIECE = 60.0
 
 TOOL_DOWN = np.deg2rad(10.0)
 """Largest angle between gravity in S and its mean in tool-down work [rad]."""
-
-QUINTIC_PEAK = 15.0 / 8.0
-"""Peak velocity of a move from rest to rest over its mean velocity [-]."""
 
 PUMA_LOWER = np.deg2rad([-20.0, -100.0, 40.0, -100.0, -95.0, -180.0])
 PUMA_UPPER = np.deg2rad([120.0, -20.0, 140.0, 160.0, 95.0, 180.0])
@@ -79,18 +76,17 @@ def rich(mount: Arm, duration: float, rng: np.random.Generator, part: float = 1.
     part : float
         Share of the joints' range that is used, about a random centre that leaves room for it [-].
     """
-    lower, upper, fastest = _limits(mount)
+    lower, upper, fastest = mount.limits.lower, mount.limits.upper, mount.limits.velocity
     half = part * (upper - lower) / 2.0
     # If the whole range is used, rounding may put one bound beyond the other.
     center = rng.uniform(np.minimum(lower + half, upper - half), upper - half)
-    segments: list[Sines | Move] = []
+    segments: list[Piece] = []
     left = duration
     while left > 1e-6:
         piece = PIECE if left > 1.5 * PIECE else left
         seed = int(rng.integers(2**31))
-        segments.append(
-            random_sines(center, Limits(center - half, center + half, fastest), piece, seed)
-        )
+        around = Limits(center - half, center + half, fastest)
+        segments.append(random_sines(center, around, piece, seed))
         left -= piece
     return Motion(JointPath(tuple(segments)))
 
@@ -107,9 +103,10 @@ def poses(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
 
 def trend(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     """Draw poses held for 1.5 s in an order in which gravity in S happens to turn one way."""
-    lower, upper, _ = _limits(mount)
-    robot = mount.robot()
-    drawn = rng.uniform(lower, upper, (round(duration / LONGEST_POSE), len(lower)))
+    limits, robot = mount.limits, mount.robot()
+    drawn = rng.uniform(
+        limits.lower, limits.upper, (round(duration / LONGEST_POSE), len(mount.lower))
+    )
     down = robot.down(drawn)
     axis = np.linalg.svd(down - down.mean(axis=0))[2][0]
     order = np.argsort(down @ axis + 0.4 * rng.standard_normal(len(down)))
@@ -127,8 +124,7 @@ def tool_down(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     Poses are drawn about one pose, of many, in which the sensor's z is nearest to the direction of
     gravity. A move is accepted if its path stays within `TOOL_DOWN` of that direction.
     """
-    lower, upper, _ = _limits(mount)
-    robot = mount.robot()
+    lower, upper, robot = mount.limits.lower, mount.limits.upper, mount.robot()
     many = rng.uniform(lower, upper, (1500, len(lower)))
     start = many[np.argmax(robot.down(many)[:, 2])]
     down = robot.down(start[None])[0]
@@ -150,16 +146,16 @@ def tool_down(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
 
 def creep(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     """Draw poses and let the joints creep for 25 s in each, at 0.5 to 4 mrad/s."""
-    lower, upper, fastest = _limits(mount)
+    limits = mount.limits
     rate = np.exp(rng.uniform(np.log(5e-4), np.log(4e-3)))
-    pose = rng.uniform(lower, upper)
-    segments: list[Sines | Move] = []
+    pose = rng.uniform(limits.lower, limits.upper)
+    segments: list[Piece] = []
     while sum(s.duration for s in segments) < duration:
-        goal = rng.uniform(lower, upper)
-        move = float(np.max(np.abs(goal - pose) / fastest)) * QUINTIC_PEAK
-        way = rate * CREEPS / QUINTIC_PEAK * rng.choice([-1.0, 1.0], len(pose))
+        goal = rng.uniform(limits.lower, limits.upper)
+        way = rate * CREEPS / PEAK * rng.choice([-1.0, 1.0], len(pose))
         crept = goal + way / np.sqrt(len(pose))
-        segments += [Move(pose, goal, max(SHORTEST_MOVE, move)), Move(goal, crept, CREEPS)]
+        move = Move.within(pose, goal, limits, SHORTEST_MOVE)
+        segments += [move, Move(goal, crept, CREEPS)]
         pose = crept
     return Motion(JointPath(tuple(segments)))
 
@@ -187,11 +183,6 @@ MOTIONS: dict[str, Callable[[Arm, float, np.random.Generator], Motion]] = {
 """Functions that draw each kind, for a robot and a duration [s]."""
 
 
-def _limits(mount: Arm) -> tuple[FloatArray, FloatArray, FloatArray]:
-    limits = mount.limits
-    return limits.lower, limits.upper, limits.velocity
-
-
 def _pose_by_pose(
     mount: Arm,
     draw: Callable[[FloatArray], FloatArray] | None,
@@ -201,21 +192,34 @@ def _pose_by_pose(
     start: FloatArray | None = None,
 ) -> Motion:
     """Rest and move to the next pose, given or random, until a duration is reached [s]."""
-    lower, upper, fastest = _limits(mount)
-    pose = rng.uniform(lower, upper) if start is None else start
-    segments: list[Sines | Move] = []
+    limits = mount.limits
+    pose = rng.uniform(limits.lower, limits.upper) if start is None else start
+    segments: list[Piece] = []
     holds = []
     time = 0.0
     while time < duration:
         held = rng.uniform(*rest)
         segments.append(Move(pose, pose, held))
         holds.append(time + held)
-        goal = rng.uniform(lower, upper) if draw is None else draw(pose)
-        needed = float(np.max(np.abs(goal - pose) / fastest)) * QUINTIC_PEAK
-        move = max(SHORTEST_MOVE, needed)
-        segments.append(Move(pose, goal, move))
-        pose, time = goal, time + held + move
+        goal = rng.uniform(limits.lower, limits.upper) if draw is None else draw(pose)
+        segments.append(Move.within(pose, goal, limits, SHORTEST_MOVE))
+        pose, time = goal, time + held + segments[-1].duration
     return Motion(JointPath(tuple(segments)), tuple(holds))
+
+
+def smooth_motion(
+    rng: np.random.Generator, joints: int, samples: int, period: float = 0.01
+) -> JointMotion:
+    """Return a sum of five sines from 0.15 Hz on for each joint, at even intervals [s]."""
+    times = period * np.arange(samples)[:, None]
+    q, qd, qdd = np.zeros((3, samples, joints))
+    for k in range(1, 6):
+        rate = 2.0 * np.pi * 0.15 * k
+        amplitude, phase = rng.normal(0.0, 0.5 / k, joints), rng.uniform(0.0, 6.3, joints)
+        q += amplitude * np.sin(rate * times + phase)
+        qd += rate * amplitude * np.cos(rate * times + phase)
+        qdd -= rate**2 * amplitude * np.sin(rate * times + phase)
+    return JointMotion(q, qd, qdd)
 
 
 def puma_trajectory(velocity_limit: FloatArray, duration: float, seed: int) -> JointPath:

@@ -1,4 +1,4 @@
-"""Made-up arms of different shape, and the machines that come with the package."""
+"""Made-up arms of different shape, the machines of the package, and the dynamics of arms."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pinocchio
 
 from load_identification.errors import DescriptionError
+from load_identification.model.inertial_parameters import MOMENTS
 from load_identification.model.robot import Robot
+from load_identification.model.urdf import configurations
 from load_identification.motion.limits import Limits
+from load_identification.typing_aliases import FloatArray
 
 
 def shipped_file(name: str) -> Path:
@@ -74,10 +78,27 @@ class Arm:
         return Robot(self.urdf, self.sensor_frame, self.gravity)
 
 
+class PinocchioArm:
+    """Inverse dynamics by Pinocchio, sample by sample: the oracle."""
+
+    def __init__(self, urdf: str, gravity: FloatArray, joints: tuple[str, ...] | None = None):
+        model = pinocchio.buildModelFromXML(urdf)
+        if joints is not None:
+            locked = [k for k in range(1, model.njoints) if model.names[k] not in joints]
+            model = pinocchio.buildReducedModel(model, locked, pinocchio.neutral(model))
+        model.gravity.linear = np.array(gravity)
+        self.model, self.data = model, model.createData()
+
+    def torque(self, motion: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
+        """Return joint torques (n, J) for positions, velocities, accelerations (n, J)."""
+        q, qd, qdd = motion
+        samples = zip(configurations(self.model, q), qd, qdd, strict=True)
+        return np.array([pinocchio.rnea(self.model, self.data, *each) for each in samples])
+
+
 def inertial(mass: float, xyz: str, inertia: Sequence[float], rpy: str = '0 0 0') -> str:
     """Return a body: mass [kg], centre [m], six entries of the inertia about it [kg m²]."""
-    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    entries = ' '.join(f'{name}="{x}"' for name, x in zip(names, inertia, strict=True))
+    entries = ' '.join(f'{name}="{x}"' for name, x in zip(MOMENTS, inertia, strict=True))
     return (
         f'<inertial><origin xyz="{xyz}" rpy="{rpy}"/><mass value="{mass}"/>'
         f'<inertia {entries}/></inertial>'

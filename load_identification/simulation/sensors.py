@@ -7,6 +7,7 @@ inertia, f = I a + v x* (I v).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointMotion, Piece
 from load_identification.typing_aliases import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from load_identification.parallel.mechanism import PlatformMotion
 
 PUMA_ENCODER_RESOLUTION = tuple(
     float(np.deg2rad(1.0 / counts)) for counts in (173.92, 239.59, 149.18, 211.21, 199.79, 106.51)
@@ -52,10 +56,10 @@ def dumbbell() -> InertialParameters:
     return InertialParameters.from_center_of_mass(2.0, np.array([0.0, 0.0, 0.06]), inertia)
 
 
-def load_wrench(payload: InertialParameters, motion: FrameMotion) -> FloatArray:
+def load_wrench(payload: InertialParameters, motion: FrameMotion | PlatformMotion) -> FloatArray:
     """Return the wrench (n, 6) that the load exerts on the sensor, in S about its origin [N, N m].
 
-    -(I a + v x* (I v)), with a the spatial acceleration of S minus gravity
+    -(I a + v x* (I v)), with a the spatial acceleration of S minus gravity; the motion is in S.
     """
     inertia = pinocchio.Inertia(
         payload.mass, payload.center_of_mass, payload.inertia_about_center_of_mass

@@ -25,8 +25,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
-from load_identification.simulation.random_arms import PinocchioArm
-from load_identification.simulation.robots import SEVEN_JOINTS
+from load_identification.simulation.robots import SEVEN_JOINTS, PinocchioArm
 from load_identification.typing_aliases import FloatArray
 
 JOINTS = SEVEN_JOINTS.joints

@@ -29,7 +29,7 @@ from load_identification.simulation.khosla_kanade import (
     nearest,
     paper_motion,
 )
-from load_identification.simulation.random_arms import smooth_motion
+from load_identification.simulation.motions import smooth_motion
 from load_identification.simulation.robots import SCARA, SEVEN_JOINTS
 from load_identification.typing_aliases import FloatArray
 

@@ -14,7 +14,7 @@ from load_identification.arm.arm_file import IdentifiedArm, read_arm_model, writ
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.errors import ParameterError
-from load_identification.simulation.random_arms import PinocchioArm
+from load_identification.simulation.robots import PinocchioArm
 
 JOINTS = 3
 URDF = random_urdf(np.random.default_rng(5), JOINTS)

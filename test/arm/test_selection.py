@@ -16,7 +16,8 @@ from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
-from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
+from load_identification.simulation.motions import smooth_motion
+from load_identification.simulation.robots import PinocchioArm
 from load_identification.typing_aliases import FloatArray
 
 LEVEL, SLOPE = np.array([3.0, 4.0, 1.5]), np.array([4.0, 5.0, 1.5])

@@ -32,7 +32,7 @@ from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch
 from load_identification.simulation.excited_arm import case as arm_case
 from load_identification.simulation.excited_arm import friction, planned, record
-from load_identification.simulation.random_arms import PinocchioArm
+from load_identification.simulation.robots import PinocchioArm
 
 
 @pytest.fixture(scope='module')

@@ -11,12 +11,20 @@ import pinocchio
 import pytest
 from arm_bags import GRAVITY, NOMINAL, RATE, TRUTH, efforts, stamps_of
 from bags import Command, description, forces, said_by, write
+from random_arms import base_wrench
 
 from load_identification.arm.dynamics.rows import JointMotion
-from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
-from load_identification.commands.identify_arm import main as identify_arm
+from load_identification.commands.identify_arm import (
+    IDENTIFIED,
+    NOT_IDENTIFIED,
+    UNUSABLE,
+)
+from load_identification.commands.identify_arm import (
+    main as identify_arm,
+)
 from load_identification.interface.batches import WrenchBatch
-from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
+from load_identification.simulation.motions import smooth_motion
+from load_identification.simulation.robots import PinocchioArm
 from load_identification.typing_aliases import FloatArray
 
 BASE_OFFSET = np.array([3.0, -2.0, 5.0, 0.4, 0.2, -0.3])
@@ -44,7 +52,7 @@ def on_a_base_sensor(
     placement = model.frames[model.getFrameId('under')].placement
     root = pinocchio.Force(np.zeros(6))
     felt = []
-    for vector in PinocchioArm(TRUTH, gravity).base_wrench(motion):
+    for vector in base_wrench(PinocchioArm(TRUTH, gravity), motion):
         root.vector = vector
         felt.append(-placement.actInv(root).vector)
     wrench = np.array(felt) + offset

@@ -14,7 +14,7 @@ from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.description import heavy_joints, with_bodies
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
-from load_identification.simulation.random_arms import PinocchioArm
+from load_identification.simulation.robots import PinocchioArm
 
 
 @pytest.fixture(scope='module')

@@ -15,7 +15,7 @@ from load_identification.parallel.leg_filter import REACH, HexapodFilter
 from load_identification.parallel.leg_friction import FrictionTracker, weighting
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.signals.differentiator import Differentiator
-from load_identification.signals.velocity_reversal import least_speed, smoothed_sign, step_response
+from load_identification.signals.effort_stage import least_speed, smoothed_sign, step_response
 from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GEOMETRY, body_force
 
 SETTINGS = FrictionSettings(coulomb=20.0, viscous=60.0, drift=0.5, low_speed=0.03, full_speed=0.05)

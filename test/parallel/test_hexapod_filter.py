@@ -260,7 +260,7 @@ def test_a_missing_leg_is_named() -> None:
         LEGS.names[:5], LEGS.stamps, LEGS.position[:, :5], LEGS.velocity[:, :5], LEGS.effort[:, :5]
     )
     assert stage.update(five) is None
-    assert stage.waiting_for == 'leg leg_6 in the joint states'
+    assert stage.waiting_for == 'leg leg_6 in one message'
     assert stage.dropped['leg_missing'] == len(LEGS.stamps)
 
 
@@ -278,7 +278,7 @@ def test_a_frozen_force_sensor_is_noticed() -> None:
     stage = make_stage()
     batches = feed(stage, spoilt(frozen))
     assert stage.dropped['effort_stuck'] > 1400
-    assert stage.waiting_for == 'a live force sensor in every leg'
+    assert stage.waiting_for == f'a live effort of {LEGS.names[4]}'
     assert mass(batches) == pytest.approx(31.26, rel=2e-3)
 
 

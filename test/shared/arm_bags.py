@@ -14,7 +14,8 @@ from load_identification.arm.description import with_bodies
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.interface.batches import EffortBatch
 from load_identification.simulation.excited_arm import description, friction
-from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
+from load_identification.simulation.motions import smooth_motion
+from load_identification.simulation.robots import PinocchioArm
 from load_identification.typing_aliases import FloatArray, IntArray
 
 RATE = 100.0

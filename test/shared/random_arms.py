@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio
 
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.urdf import configurations
+from load_identification.simulation.robots import PinocchioArm
 from load_identification.typing_aliases import FloatArray
 
 KINDS = ('revolute', 'continuous', 'prismatic')
@@ -62,3 +65,17 @@ def random_samples(rng: np.random.Generator, joints: int, samples: int = 12) -> 
     """Return unconnected samples of motion."""
     q, qd, qdd = rng.normal(0.0, 1.5, (3, samples, joints))
     return q, qd, qdd
+
+
+def base_wrench(arm: PinocchioArm, motion: JointMotion) -> FloatArray:
+    """Return the wrench (n, 6) on the moving links, about and in the root."""
+    out = []
+    for sample in zip(configurations(arm.model, motion[0]), *motion[1:], strict=True):
+        pinocchio.rnea(arm.model, arm.data, *sample)
+        pinocchio.forwardKinematics(arm.model, arm.data, sample[0])
+        total = pinocchio.Force.Zero()
+        for k in range(1, arm.model.njoints):
+            if arm.model.parents[k] == 0:
+                total += arm.data.oMi[k].act(arm.data.f[k])
+        out.append(total.vector.copy())
+    return np.array(out)

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, ParameterError
-from load_identification.model.urdf import check_joints, configurations, parse_description
+from load_identification.model.urdf import check_joints, configurations, parse_description, ranges
 from load_identification.typing_aliases import FloatArray
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
@@ -41,7 +41,7 @@ class Arm:
         Names of the J moving joints, a parent before its children: the order of joint vectors.
     bodies : tuple of str
         Name of the link that each joint moves.
-    prismatic : tuple of bool
+    prismatic : (J,) bool array
         Whether each joint slides, so that its effort is a force.
     gravity : (3,) array
         In the root frame [m/s^2].
@@ -81,20 +81,15 @@ class Arm:
         whole, model = _moving_model(urdf, joints)
         model.gravity.linear = self.gravity
         self._model = model
-        moving = list(model.joints)[1:]
         self.joints: tuple[str, ...] = tuple(model.names)[1:]
         self.bodies: tuple[str, ...] = tuple(_child(model, k) for k in range(1, model.njoints))
-        self.prismatic = tuple(_slides(model, k) for k in range(1, model.njoints))
         own = [whole.inertias[whole.getJointId(name)] for name in self.joints]
         self.nominal, fixed = (
             np.array([inertia.toDynamicParameters()[FROM_PINOCCHIO] for inertia in part])
             for part in (list(model.inertias)[1:], own)
         )
         self.behind: FloatArray = self.nominal - fixed
-        index = [joint.idx_q for joint in moving]
-        limits = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]])
-        limits[:, [joint.nq == 2 for joint in moving]] = [[-np.inf], [np.inf]]
-        self.position_limits: FloatArray = limits
+        self.prismatic, self.position_limits = ranges(model)
         self.velocity_limits: FloatArray = np.array(model.velocityLimit)
         self.effort_limits: FloatArray = np.array(model.effortLimit)
         self._floating = _floating(model)
@@ -232,18 +227,3 @@ def _child(model: pinocchio.Model, joint: int) -> str:
     """Return the link whose frame is that of a joint: the first link attached to it."""
     body = pinocchio.FrameType.BODY
     return next(str(f.name) for f in model.frames if f.type == body and f.parentJoint == joint)
-
-
-def _slides(model: pinocchio.Model, joint: int) -> bool:
-    """Return whether a joint is prismatic; reject an axis of length zero.
-
-    Pinocchio accepts such an axis, and the joint would move nothing.
-    """
-    data = model.joints[joint].createData()
-    model.joints[joint].calc(data, pinocchio.neutral(model))
-    axis = np.array(data.S).ravel()
-    if not axis.any():
-        raise DescriptionError(
-            f'joint {model.names[joint]!r} has the axis 0 0 0: it needs a direction'
-        )
-    return bool(axis[:3].any())

@@ -135,11 +135,12 @@ def low_passed_rows(
     base: BaseParameters,
     recordings: Sequence[Recording],
     bandwidths: tuple[float, float] = BANDWIDTHS,
-) -> WeightedRows:
-    """Return the low-passed rows in the base parameters of a model.
+) -> tuple[WeightedRows, FloatArray, FloatArray]:
+    """Return the low-passed rows in the base parameters of a model, their times and gains (n,).
 
     The bandwidths are l and d of the low-passes [rad/s]. Rows of a joint that has rested within
-    the filters' memory have weight zero.
+    the filters' memory have weight zero. Times are since the beginning of a recording [s]; gains
+    are those of a constant, see `LowPassedRows`.
 
     Raises
     ------
@@ -158,16 +159,10 @@ def low_passed_rows(
         rest = np.concatenate([_rest_share(each, bandwidths) for each in recordings])
         measured = np.where(rest > REST_SHARE, np.nan, measured)
     matrix = np.concatenate([rows.matrix for rows in own])
-    return WeightedRows(matrix, measured, one_sensor=model.one_sensor)
-
-
-def settled_samples(
-    recording: Recording, bandwidths: tuple[float, float]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the times (n,) of a recording's rows [s], and the gain of a constant then (n,)."""
-    batches = (replace(batch, wrench=batch.position) for batch in with_velocities(recording))
-    rows = _low_passed(recording, batches, _nothing, bandwidths)
-    return recording.since_beginning(rows.stamps), rows.gain
+    each = zip(recordings, own, strict=True)
+    seconds = np.concatenate([one.since_beginning(rows.stamps) for one, rows in each])
+    gain = np.concatenate([rows.gain for rows in own])
+    return WeightedRows(matrix, measured, one_sensor=model.one_sensor), seconds, gain
 
 
 def with_velocities(recording: Recording) -> Iterator[SynchronizedBatch]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.friction import RESTING
@@ -26,16 +24,12 @@ from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch, FilteredBatch, SynchronizedBatch
 from load_identification.model.robot import Robot
 from load_identification.numerics.weighted_rows import whitening
-from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
-from load_identification.signals.rest import RestDetector
-from load_identification.signals.stamps import StampGate
-from load_identification.signals.velocity.check import PublishedVelocities
-from load_identification.signals.velocity_reversal import (
+from load_identification.signals.effort_stage import (
+    EffortStage,
     least_speed,
     share_known,
     smoothed_sign,
-    step_response,
 )
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -73,8 +67,8 @@ class Efforts:
     residual: FloatArray
 
 
-class EffortFilter:
-    """The stage before the estimator where joints weigh, in place of `MotionFilter`.
+class EffortFilter(EffortStage):
+    """The stage of an arm that weighs with its joints.
 
     ``tau - tau_arm = J^T f``, where f is the wrench that the arm exerts on the load.
 
@@ -82,17 +76,14 @@ class EffortFilter:
     ----------
     arm : IdentifiedArm
         The arm without its payload.
-    differentiator : Differentiator
-        For positions, velocities and efforts alike: one kernel, one delay.
-    max_gap : float
-        Longest gap between samples that is bridged [s].
+    differentiator, max_gap
+        As in `EffortStage`.
     """
 
     def __init__(self, arm: IdentifiedArm, differentiator: Differentiator, max_gap: float) -> None:
+        super().__init__(arm.joints, differentiator, max_gap)
         self.arm = arm
-        self.dropped: Counter[str] = differentiator.dropped
         self.waiting_for = 'the robot description'
-        """Reason why samples are not used, in words; empty: none."""
         self.refused_frame: str | None = None
         """Frame named by the messages that the description lacks; None, because they name none."""
         self.robot: Robot | None = None
@@ -100,35 +91,12 @@ class EffortFilter:
         """Payload parameters that the torques of this arm never observe by themselves."""
         self.efforts: Efforts | None = None
         """Efforts of the last update; None if it has completed no sample."""
-        self._differentiator = differentiator
-        self._velocities = PublishedVelocities(len(arm.joints))
-        self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
-        self._rest = RestDetector()
-        self._monitor = ChannelMonitor(len(arm.joints))
-        self._step = step_response(differentiator.delay)
         self._model: ArmModel | None = None
         self._errors: ArmErrors
         self._columns: list[int] = []
         self._in_place: tuple[str, ...] = ()
         self._away: set[str] = set()
         self._usual: FloatArray = np.ones(6)
-        self._usable_joints: SynchronizedBatch | None = None
-        self._reason = ''
-
-    @property
-    def delay(self) -> float:
-        """Age of an output relative to the last sample it depends on [s]."""
-        return self._differentiator.delay
-
-    @property
-    def bunched(self) -> str:
-        """Warning that stamps are too clustered to be filtered, in words; empty: no."""
-        return self._differentiator.bunches.words('/joint_states')
-
-    @property
-    def wrong_velocities(self) -> str:
-        """Warning of published velocities that are not used, in words; empty: none."""
-        return self._velocities.words(self.arm.joints)
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Set the robot description; without a sensor frame, that of the last link is used.
@@ -165,29 +133,12 @@ class EffortFilter:
         self.waiting_for = 'the first joint states'
         self.reset()
 
-    def reset(self) -> None:
-        """Discard all samples."""
-        self._differentiator.reset()
-        self._monitor.reset()
-        self._rest.reset()
-
     def update(self, batch: EffortBatch) -> FilteredBatch | None:
-        """Take in joint states and return the weighted samples that they complete, or None.
-
-        The wrench of a sample of weight zero is NaN.
-        """
-        self._reason, self.efforts, self._usable_joints = '', None, None
-        if self.robot is None or self._model is None:
+        self.efforts = self._states = None
+        if self.robot is None:
             self.dropped['no_robot'] += len(batch.stamps)
             return None
-        usable = self._usable_joints = self._usable(batch)
-        if usable is not None:
-            self._rest.update(usable.stamps, usable.position)
-        out = None if usable is None else self._differentiator.update(usable)
-        result = None if out is None else self._resolve(out, self.robot, self._model)
-        if self._reason or result is not None:
-            self.waiting_for = self._reason
-        return result
+        return super().update(batch)
 
     def raw(self) -> SynchronizedBatch | None:
         """Return joint states and the unfiltered wrench of the last update, or None.
@@ -195,7 +146,7 @@ class EffortFilter:
         It serves weighing at rest. There the friction of the joints is undetermined, so that the
         wrench is NaN if the arm has any.
         """
-        joints, robot, model = self._usable_joints, self.robot, self._model
+        joints, robot, model = self._states, self.robot, self._model
         if joints is None or robot is None or model is None:
             return None
         wrench = np.full((len(joints.stamps), 6), np.nan)
@@ -209,50 +160,33 @@ class EffortFilter:
         return replace(joints, frame=robot.sensor_frame, wrench=wrench)
 
     def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
-        """Return the usable samples, with joints in the arm's order."""
-        joints, every = self.arm.joints, np.ones(len(batch.stamps), dtype=bool)
         for name in set(self._in_place) & set(batch.names):
             far = np.abs(batch.position[-1:, batch.names.index(name)]) > FROM_ZERO
             (self._away.add if far.any() else self._away.discard)(name)
-        missing = [name for name in joints if name not in batch.names]
-        if missing:
-            # Messages that name only other joints are ignored.
-            if len(missing) < len(joints):
-                self._count('joint_missing', every, f'joint {", ".join(missing)} in one message')
+        states = self._ordered(batch)
+        if states is None:
             return None
         if self._away:
             words = f'{", ".join(sorted(self._away))} at zero, where the arm was identified'
-            self._count('joint_not_at_zero', every, words)
+            self._count('joint_not_at_zero', np.ones(len(batch.stamps), dtype=bool), words)
             return None
-        states = batch.select_joints([batch.names.index(name) for name in joints])
-        used = np.isfinite(states.velocity) & self.arm.velocities
-        velocity, effort = np.where(used, states.velocity, np.nan), states.effort
+        used, effort = np.isfinite(states.velocity) & self.arm.velocities, states.effort
         if self.arm.transmission is not None:
-            effort = self.arm.transmission.motor_efforts(effort, joints)
-        effort = effort * self.arm.effort_scale
-        finite = np.isfinite(states.position).all(axis=1)
+            effort = self.arm.transmission.motor_efforts(effort, self.names)
+        velocity = np.where(used, states.velocity, np.nan)
+        states = replace(states, velocity=velocity, effort=effort * self.arm.effort_scale)
+        finite, known = np.isfinite(states.position).all(axis=1), np.isfinite(states.effort)
         self._count('joint_state_not_finite', ~finite, 'finite joint positions')
-        known = np.isfinite(effort)
-        keep = finite & known.all(axis=1)
-        dumb = [name for k, name in enumerate(joints) if not known[:, k].any()]
+        keep = np.asarray(finite & known.all(axis=1))
+        dumb = [name for k, name in enumerate(self.names) if not known[:, k].any()]
         words = f'the effort of {", ".join(dumb) or "every joint"}'
         self._count('effort_missing', finite & ~keep, words)
-        rows = np.hstack([states.position, velocity, effort])
-        stamps, rows, restarted = self._gate.update(batch.stamps[keep], rows[keep])
-        if restarted:
-            self.reset()
-        if not stamps.size:
-            return None
-        position, velocity, effort = np.hsplit(rows, 3)
-        velocity = self._velocities.without(stamps, position, velocity)
-        stuck = self._monitor.update(position, effort)
-        dumb = [name for k, name in enumerate(joints) if stuck[:, k].any()]
-        self._count('effort_stuck', stuck.any(axis=1), f'a live effort of {", ".join(dumb)}')
-        effort = np.where(stuck, np.nan, effort)
-        return SynchronizedBatch(joints, '', stamps, position, velocity, effort)
+        return self._gated(states, keep)
 
-    def _resolve(self, out: DifferentiatedBatch, robot: Robot, model: ArmModel) -> FilteredBatch:
-        """Compute motion and wrench of the frame."""
+    def _resolve(self, out: DifferentiatedBatch) -> FilteredBatch:
+        robot, model = self.robot, self._model
+        assert robot is not None
+        assert model is not None
         motion = (out.position, out.velocity, out.acceleration)
         rows, load = model.regressor_of_efforts(motion, out.wrench, self.arm.values)
         predicted = rows @ self.arm.values
@@ -272,7 +206,6 @@ class EffortFilter:
         self._count('friction_unknown', slow, moving)
         good = finite & ~singular & ~slow
         covariance = np.where(good[:, None, None], found.covariance, 0.0)
-        half = round(self.delay * 1e9)
         return FilteredBatch(
             frame=robot.sensor_frame,
             stamps=out.stamps,
@@ -282,7 +215,7 @@ class EffortFilter:
             linear_acceleration=frame_motion.linear_acceleration,
             angular_acceleration=frame_motion.angular_acceleration,
             gravity=frame_motion.gravity,
-            rest=self._rest.rested(out.stamps - half, out.stamps + half),
+            rest=self._rested(out.stamps),
             motion_by_joint=frame_motion.motion_by_joint,
             whitening=whitening(covariance, self._usual[[0, 3]], LEAST_NOISE),
             gravity_by_tilt=frame_motion.gravity_by_tilt,
@@ -321,10 +254,3 @@ class EffortFilter:
         sign = smoothed_sign(velocity, acceleration, self._step)
         unknown = np.maximum(unknown, np.abs(sign - np.sign(velocity)))
         return self.arm.noise**2 + (self._dry_friction(load) * unknown) ** 2
-
-    def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
-        """Count samples that cannot be used; if all of them cannot, set the reason."""
-        count = int(np.sum(bad))
-        self.dropped[reason] += count
-        if count and np.all(bad):
-            self._reason = wanted

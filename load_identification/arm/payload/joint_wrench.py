@@ -9,7 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from load_identification.arm.arm_file import IdentifiedArm
-from load_identification.arm.dynamics.base_parameters import random_motion
+from load_identification.arm.dynamics.base_parameters import (
+    IDENTIFIABLE,
+    find_base_parameters,
+    random_motion,
+)
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import PARAMETERS
 from load_identification.errors import DescriptionError
@@ -102,14 +106,9 @@ def unseen_parameters(robot: Robot) -> tuple[str, ...]:
         motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
     )
     rows = (motion.jacobian.swapaxes(1, 2) @ wrench).reshape(-1, len(PARAMETERS))
-    unseen = []
-    for k, name in enumerate(PARAMETERS):
-        own = rows[:, k]
-        others = np.delete(rows, k, axis=1)
-        left = own - others @ np.linalg.lstsq(others, own, rcond=LEAST_SEEN)[0]
-        if np.linalg.norm(left) <= LEAST_SEEN * max(float(np.linalg.norm(own)), 1.0):
-            unseen.append(name)
-    return tuple(unseen)
+    found = find_base_parameters(rows, PARAMETERS, tolerance=LEAST_SEEN)
+    pairs = zip(PARAMETERS, found.classes, strict=True)
+    return tuple(name for name, kind in pairs if kind != IDENTIFIABLE)
 
 
 def locked_before(robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:

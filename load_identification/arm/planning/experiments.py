@@ -14,7 +14,7 @@ import numpy as np
 
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
-from load_identification.motion.joint_path import JointMotion, Sweep
+from load_identification.motion.joint_path import PEAK, JointMotion, Sweep
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import FADE_ROOM, Oscillation
 from load_identification.typing_aliases import FloatArray
@@ -172,8 +172,8 @@ def _slow_motion(joint: int, posture: FloatArray, limits: Limits) -> Experiment 
     start[joint], goal[joint] = limits.lower[joint], limits.upper[joint]
     way = goal[joint] - start[joint]
     speed = SMALL_VELOCITY * limits.velocity[joint]
-    # 15/8 is the smooth step's steepest slope. Each end takes at most a tenth of the distance.
-    ramp = max(0.2, 1.875 * speed / limits.acceleration[joint])
+    # Each end takes at most a tenth of the distance.
+    ramp = max(0.2, PEAK * speed / limits.acceleration[joint])
     speed = min(speed, 0.2 * way / ramp)
     if way < LEAST_AMPLITUDE:
         return None

@@ -13,18 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.optimize
+import scipy.special
 
 from load_identification.arm.dynamics.base_parameters import TorqueRegressor
 from load_identification.arm.planning.criteria import DETERMINANT, Worth, judged, link_information
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.limits import Limits
-from load_identification.motion.sines import (
-    FourierSeries,
-    FourierSettings,
-    LimitedSeries,
-    fourier_basis,
-)
+from load_identification.motion.sines import FourierSeries, fourier_basis
 from load_identification.typing_aliases import FloatArray
 
 OBSERVATIONS = 8
@@ -49,8 +45,44 @@ STEP = 1e-6
 RATE = 100.0
 """Sampling rate at which the resulting motion is checked [Hz]."""
 
+CHECKS = 40
+"""Samples per period of the highest harmonic at which limits are checked."""
+
+MARGIN = 0.995
+"""Share of the limits that is used; between the checks, values are at most 0.3 % larger."""
+
+LEAST_LEVEL = 0.05
+"""Least share of its limits that a joint uses [-]."""
+
 SHARES = np.linspace(1.0, 0.1, 46)
 """Factors by which it is scaled until it has clearance [-]."""
+
+
+@dataclass(frozen=True)
+class FourierSettings:
+    """Settings of the optimisation.
+
+    Attributes
+    ----------
+    duration : float
+        Duration of the whole motion [s].
+    period : float
+        Approximate period; the duration is a whole number of periods [s].
+    harmonics : int
+        Number of harmonics of the frequency 1 / period.
+    draws, descents, iterations : int
+        Numbers of random motions, of the best ones that are improved, and of optimiser steps.
+    seed : int
+        Seed of the random motions.
+    """
+
+    duration: float = 20.0
+    period: float = 10.0
+    harmonics: int = 5
+    draws: int = 30
+    descents: int = 3
+    iterations: int = 100
+    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +135,7 @@ def optimise_fourier_motion(
     """
     search = _Search(regressor, limits, settings, noise, clearance, criterion)
     rng = np.random.default_rng(settings.seed)
-    draws = np.array([search.plan.draw(rng) for _ in range(settings.draws)])
+    draws = np.array([search.draw(rng) for _ in range(settings.draws)])
     lacks = np.array([search.lack(x) for x in draws])
     starts = draws[np.argsort(search.values(draws) + WEIGHTS[0] * lacks)[: settings.descents]]
     weights = WEIGHTS if clearance is not None else (0.0,)
@@ -125,7 +157,9 @@ def optimise_fourier_motion(
 class _Search:
     """The criterion of a motion and its lack of clearance, as functions of free variables.
 
-    The variables are (size,) for one motion; see `LimitedSeries`.
+    The variables are (size,) for one motion. Each joint has 2 K - 2 coordinates of the amplitudes,
+    in the space where velocity and acceleration vanish at t = 0, then the position of the centre,
+    then the share of the limits: any numbers keep the limits.
     """
 
     def __init__(
@@ -137,17 +171,53 @@ class _Search:
         clearance: Clearance | None,
         criterion: str,
     ) -> None:
-        self.plan = LimitedSeries(limits, settings)
-        self._regressor, self._noise, self._velocity = regressor, noise, limits.velocity
+        self._limits, self._harmonics = limits, settings.harmonics
+        self._regressor, self._noise = regressor, noise
         self._clearance, self._criterion = clearance, criterion
+        self._cycles = max(1, round(settings.duration / settings.period))
+        self._period = settings.duration / self._cycles
+        order = np.arange(1.0, self._harmonics + 1.0)
+        zero = np.zeros((self._harmonics, self._harmonics - 1))
+        at_rest = [_orthogonal_to(order), _orthogonal_to(order**2)]
+        self._free = np.block([[at_rest[0], zero], [zero, at_rest[1]]])
         room = np.inf if clearance is None else clearance.room(limits)
         self._aim, self._least = min(AIM, room / 2.0), min(LEAST, room / 6.0)
-        self._basis = self._waves(OBSERVATIONS)
+        self._checks, self._basis = self._waves(CHECKS), self._waves(OBSERVATIONS)
         self._postures = self._waves(SAMPLES)[0]
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Draw random numbers; amplitudes fall with frequency, so that velocities are alike."""
+        x = rng.standard_normal((len(self._limits.lower), self._free.shape[1] + 2))
+        decay = np.tile(1.0 / np.arange(1.0, self._harmonics + 1.0), 2)
+        x[:, :-2] = (decay * rng.standard_normal((len(x), len(decay)))) @ self._free
+        x[:, -2:] = np.column_stack([0.5 * x[:, -2], 2.0 + 0.5 * x[:, -1]])
+        return np.asarray(x.ravel())
+
+    def amplitudes(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return center (..., J) and amplitudes (..., J, 2 K) for numbers (..., size)."""
+        limits = self._limits
+        x = x.reshape(*x.shape[:-1], len(limits.lower), self._free.shape[1] + 2)
+        shape = x[..., :-2] @ self._free.T
+        q, qd, qdd = (shape @ wave.T for wave in self._checks)
+        high, low = q.max(axis=-1), q.min(axis=-1)
+        half = MARGIN * (limits.upper - limits.lower) / 2.0
+        largest = np.minimum(
+            half / ((high - low) / 2.0),
+            MARGIN
+            * np.minimum(
+                limits.velocity / np.abs(qd).max(axis=-1),
+                limits.acceleration / np.abs(qdd).max(axis=-1),
+            ),
+        )
+        level = LEAST_LEVEL + (1.0 - LEAST_LEVEL) * scipy.special.expit(x[..., -1])
+        scale = level * largest
+        room = half - scale * (high - low) / 2.0
+        middle = limits.center + np.tanh(x[..., -2]) * room
+        return middle - scale * (high + low) / 2.0, scale[..., None] * shape
 
     def values(self, x: FloatArray) -> FloatArray:
         """Return the objective to minimise (b,) for variables (b, size)."""
-        center, amplitude = self.plan.amplitudes(x)
+        center, amplitude = self.amplitudes(x)
         q, qd, qdd = (np.einsum('nk,bjk->bnj', wave, amplitude) for wave in self._basis)
         information = self._information(q + center[:, None], qd, qdd)
         condition, log_determinant = judged(information)
@@ -194,7 +264,8 @@ class _Search:
 
     def best(self, numbers: Sequence[FloatArray]) -> tuple[FourierSeries, Worth] | None:
         """Scale motions down until they have clearance; return the best with its criteria."""
-        motions = [self._drawn_in(self.plan.motion(x)) for x in numbers]
+        series = (FourierSeries(*self.amplitudes(x), self._period, self._cycles) for x in numbers)
+        motions = map(self._drawn_in, series)
         found = [(motion, self._worth(motion)) for motion in motions if motion is not None]
         regular = [each for each in found if np.isfinite(each[1].condition)]
         if self._criterion == DETERMINANT:
@@ -203,19 +274,19 @@ class _Search:
 
     def _waves(self, samples: int) -> tuple[FloatArray, ...]:
         """Return sines and cosines at `samples` times per period of the highest harmonic."""
-        plan = self.plan
-        times = np.arange(samples * plan.harmonics) * plan.period / (samples * plan.harmonics)
-        return fourier_basis(times, plan.period, plan.harmonics)
+        count = samples * self._harmonics
+        times = np.arange(count) * self._period / count
+        return fourier_basis(times, self._period, self._harmonics)
 
     def _information(self, *motion: FloatArray) -> FloatArray:
         """Return F (..., p, p) for positions, velocities and accelerations (..., n, J)."""
         flat = [array.reshape(-1, array.shape[-1]) for array in motion]
         columns = (self._regressor(*flat) / self._noise[:, None]).reshape(*motion[0].shape, -1)
-        return link_information(columns, motion[1], self._velocity)
+        return link_information(columns, motion[1], self._limits.velocity)
 
     def _positions(self, x: FloatArray) -> FloatArray:
         """Return postures (..., n, J) along the motions of variables (..., size)."""
-        center, amplitude = self.plan.amplitudes(x)
+        center, amplitude = self.amplitudes(x)
         waves = np.einsum('nk,...jk->...nj', self._postures, amplitude)
         return np.asarray(center[..., None, :] + waves)
 
@@ -245,3 +316,9 @@ class _Search:
     def _worth(self, motion: FourierSeries) -> Worth:
         q, qd, qdd = (wave @ motion.amplitude.T for wave in self._basis)
         return Worth(*map(float, judged(self._information(motion.center + q, qd, qdd))))
+
+
+def _orthogonal_to(vector: FloatArray) -> FloatArray:
+    """Return a basis (n, n - 1) of the orthogonal complement of a vector (n,)."""
+    q, _ = np.linalg.qr(vector[:, None], mode='complete')
+    return np.asarray(q[:, 1:])

@@ -20,9 +20,14 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.planning.criteria import (
     DETERMINANT,
     LARGEST_BLOCK,
+    STARTS,
+    Design,
     Worth,
+    as_they_come,
+    design,
     ideal_blocks,
     nominal_scale,
+    optimal_design,
     torque_noise,
 )
 from load_identification.arm.planning.experiments import (
@@ -31,21 +36,13 @@ from load_identification.arm.planning.experiments import (
     feasible_experiments,
     locked_postures,
 )
-from load_identification.arm.planning.fourier import optimise_fourier_motion
-from load_identification.arm.planning.optimal_design import (
-    STARTS,
-    Design,
-    as_they_come,
-    design,
-    optimal_design,
-)
+from load_identification.arm.planning.fourier import FourierSettings, optimise_fourier_motion
 from load_identification.arm.planning.plan_file import ExperimentPlan, Planned, Roadmap, plan_path
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.urdf import parse_description, parse_xml
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import Piece
 from load_identification.motion.limits import Box, Limits, arm_limits
-from load_identification.motion.sines import FourierSettings
 from load_identification.typing_aliases import FloatArray
 
 FOURIER_DURATION = 20.0

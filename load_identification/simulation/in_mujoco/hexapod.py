@@ -64,15 +64,12 @@ class Run:
         [ns].
     length, rate, force : (n, 6) arrays
         Distance between the joints, its rate, and the pushing force of the actuators [m, m/s, N].
-    closure : float
-        Largest distance between a leg's end and its point on the platform [m].
     """
 
     stamps: IntArray
     length: FloatArray
     rate: FloatArray
     force: FloatArray
-    closure: float
 
 
 def simulate(
@@ -88,7 +85,6 @@ def simulate(
     slides = [model.joint(f'slide{k}').qposadr[0] for k in range(6)]
     dofs = np.array([model.joint(f'slide{k}').dofadr[0] for k in range(6)])
     length, rate, force = (np.empty((steps, 6)) for _ in range(3))
-    closure = 0.0
     model.dof_damping[dofs] = friction.viscous
     for k in range(steps):
         speed = data.qvel[dofs].copy()
@@ -99,10 +95,9 @@ def simulate(
         mujoco.mj_step(model, data)
         # The integrator is implicit in the servo's damping, which thus acts on the new speed.
         force[k] = data.qfrc_actuator[dofs] - DAMPING * (data.qvel[dofs] - speed)
-        closure = max(closure, float(np.abs(data.efc_pos[: data.ne]).max()))
     every = slice(0, None, RATE_DIVISOR)
     stamps = np.round(np.arange(steps)[every] * STEP * 1e9).astype(np.int64) + 1_000_000_000
-    return Run(stamps, length[every], rate[every], force[every], closure)
+    return Run(stamps, length[every], rate[every], force[every])
 
 
 def model_xml(mechanism: Mechanism, body: InertialParameters) -> str:

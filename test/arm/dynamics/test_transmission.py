@@ -23,8 +23,8 @@ from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.simulation.excited_arm import friction
-from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
-from load_identification.simulation.robots import SEVEN_JOINTS
+from load_identification.simulation.motions import smooth_motion
+from load_identification.simulation.robots import SEVEN_JOINTS, PinocchioArm
 from load_identification.simulation.weighing_arm import (
     CUTOFF,
     DRIVE,

@@ -25,10 +25,14 @@ from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.signals.low_pass import LowPass
-from load_identification.simulation.excited_arm import COULOMB, friction
-from load_identification.simulation.excited_arm import description as three_joints
-from load_identification.simulation.random_arms import PinocchioArm
-from load_identification.simulation.robots import SCARA, SEVEN_JOINTS
+from load_identification.simulation.excited_arm import (
+    COULOMB,
+    friction,
+)
+from load_identification.simulation.excited_arm import (
+    description as three_joints,
+)
+from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, PinocchioArm
 from load_identification.typing_aliases import FloatArray, IntArray
 
 URDFS = {'seven': SEVEN_JOINTS.urdf, 'scara': SCARA.urdf}
@@ -224,7 +228,7 @@ def test_a_longer_recording_takes_little_more_memory() -> None:
     base = arm_base_parameters(model)
     tracemalloc.start()
     try:
-        rows = low_passed_rows(model, base, [log])
+        rows, *_ = low_passed_rows(model, base, [log])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -249,7 +253,7 @@ def test_a_recording_is_filtered_in_pieces_as_it_is_read() -> None:
 
     model = model_of(arm, 'joints')
     base = arm_base_parameters(model)
-    one, many = (low_passed_rows(model, base, [recorded(5000, p)]) for p in (1, 7))
+    one, many = (low_passed_rows(model, base, [recorded(5000, p)])[0] for p in (1, 7))
     np.testing.assert_allclose(many.matrix, one.matrix, atol=1e-9)
     np.testing.assert_array_equal(many.values, one.values)
     long = recorded(200_000, 200)
@@ -269,7 +273,7 @@ def test_of_a_recording_of_hours_no_more_rows_are_kept_than_of_one() -> None:
     q, qd, _ = motion(3, t)
     log = Recording.held('hours', arm.joints, stamps_of(t), q, qd, np.hstack([q, q]))
     model = model_of(arm, 'base')
-    rows = low_passed_rows(model, arm_base_parameters(model), [log])
+    rows, *_ = low_passed_rows(model, arm_base_parameters(model), [log])
     assert len(rows.values) == 40_000
 
 

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from load_identification.arm.methods.spectrum import experiment_rows
-from load_identification.arm.planning.criteria import CONDITION, ideal_blocks, judged
+from load_identification.arm.planning.criteria import (
+    CONDITION,
+    design,
+    ideal_blocks,
+    judged,
+    optimal_design,
+)
 from load_identification.arm.planning.experiments import (
     GRAVITY,
     INERTIAL,
@@ -20,7 +26,6 @@ from load_identification.arm.planning.experiments import (
     feasible_experiments,
     locked_postures,
 )
-from load_identification.arm.planning.optimal_design import design, optimal_design
 from load_identification.arm.planning.plan_file import Roadmap, plan_path, read_plan, write_plan
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance

@@ -9,12 +9,15 @@ import pinocchio
 import pytest
 
 from load_identification.arm.planning.criteria import CONDITION, DETERMINANT
-from load_identification.arm.planning.fourier import OptimisedMotion, optimise_fourier_motion
+from load_identification.arm.planning.fourier import (
+    FourierSettings,
+    OptimisedMotion,
+    optimise_fourier_motion,
+)
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Box
-from load_identification.motion.sines import FourierSettings
 from load_identification.simulation.excited_arm import Case, case, description
 from load_identification.typing_aliases import FloatArray
 
