@@ -51,7 +51,7 @@ class ArmNode(EffortNode):
 
     def read(self) -> Iterator[Samples]:
         self._description.look_for_frame()
-        for batch in self._input.read_efforts():
+        for batch in self._input.read():
             yield joint_samples(self.stage, batch)
             if self.stage.efforts is not None:
                 self._tell(self.stage.efforts)

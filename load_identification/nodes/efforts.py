@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from rclpy.node import Node
 
+from load_identification.interface.batches import EffortBatch
 from load_identification.nodes.diagnostics import PipelineNode
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.inputs import JointInput
@@ -26,7 +27,7 @@ class EffortNode(PipelineNode):
         super().__init__(name, role)
         self._most = most
         self._counted: Counter[str] = Counter()
-        self._input = JointInput(self, self._counted)
+        self._input = JointInput(self, self._counted, EffortBatch)
         self._publisher = FilteredPublisher(self)
         self._raw_publisher = SynchronizedPublisher(self)
         self._listened = False

@@ -48,7 +48,7 @@ class HexapodNode(EffortNode):
 
     def read(self) -> Iterator[Samples]:
         self._look_for_reset()
-        for batch in self._input.read_efforts():
+        for batch in self._input.read():
             filtered = self.stage.update(batch)
             if filtered is not None:
                 self._two_step.update(filtered)

@@ -51,10 +51,10 @@ class EffortIdentifier(Identifier):
     ) -> None:
         super().__init__(parameters, observer)
         self._stage, self._front, self._needed = stage, front, joints
-        self._reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE))
+        self._reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE), EffortBatch)
 
     def update(self, chunk: Chunk) -> None:
-        for batch in self._reader.read_efforts(chunk.joint_states):
+        for batch in self._reader.read(chunk.joint_states):
             self._joints.update(batch.names)
             samples = self._front(batch)
             if samples.filtered is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from load_identification.errors import FrameError, RecordingError
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
+from load_identification.interface.batches import JointBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.files import line, numbers
 from load_identification.interface.names import in_words
@@ -223,7 +224,9 @@ class WristIdentifier(Identifier):
         self._front = WristFront(
             settings.synchronizer(parameters), settings.motion_filter(parameters)
         )
-        self._joint_reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE))
+        self._joint_reader = JointStateReader(
+            self._counted, recording.decoder(JOINT_STATE), JointBatch
+        )
         self._wrench_reader = WrenchReader(
             parameters.sensor_frame, self._counted, recording.decoder(WRENCH)
         )
