@@ -268,12 +268,9 @@ class JointStateReader(SerializedReader, Generic[J]):
             if any(values[field].shape[1] not in (0, len(layout.label)) for field in fields):
                 self._dropped['joint_state_length'] += len(values)
             else:
-                columns = (_or_nan(values, field) for field in fields)
+                columns = (
+                    values[f].copy() if values[f].size else np.nan * values['position']
+                    for f in fields
+                )
                 yield self._kind(layout.label, _stamps(values), *columns)
         yield from read_joint_states(messages, self._dropped, self._kind)
-
-
-def _or_nan(records: Any, field: str) -> Any:
-    """Return a field of records, NaN if their layout lacks it."""
-    values = records[field]
-    return values.copy() if values.size else np.full_like(records['position'], np.nan)

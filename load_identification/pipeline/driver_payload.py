@@ -95,10 +95,6 @@ class DriverPayload:
         some = bool(self.held.any() or self._taken_off.any())
         return some and not same_frame(self.frame, self._now)
 
-    def enter(self, frame: str) -> None:
-        """Samples are in this sensor frame from now on; bodies whose frame is unknown are, too."""
-        self._now, self.frame = frame, self.frame or frame
-
     def restore(self, held: FloatArray, taken_off: FloatArray, frame: str = '') -> None:
         """Restore both bodies from before a restart, (10,) each, in a sensor frame."""
         # Identical arrays mark both as the same body.
@@ -122,7 +118,11 @@ class DriverPayload:
         return self._recent[-1].gravity[-1] if self._recent else np.full(3, np.nan)
 
     def restored(self, batch: FilteredBatch) -> FilteredBatch:
-        """Return filtered samples with the wrench that the driver subtracts added back."""
+        """Return filtered samples with the wrench that the driver subtracts added back.
+
+        Bodies whose frame is not known are in that of the samples.
+        """
+        self._now, self.frame = batch.frame, self.frame or batch.frame
         if not self.taken_off.any():
             return batch
         return replace(batch, wrench=batch.wrench + gravity_wrench(batch.gravity, self.taken_off))

@@ -163,7 +163,6 @@ class PayloadStage:
             self._take_raw(samples.raw, samples)
         if samples.filtered is None or not samples.filtered.stamps.size:
             return samples.filtered
-        self.driver.enter(samples.filtered.frame)
         filtered = self.driver.restored(samples.filtered)
         self.units.update(filtered, self.axes)
         self.weigher.sense(filtered)
@@ -216,9 +215,16 @@ class PayloadStage:
             if not same_frame(frame, now)
         )
 
-    def axes(self) -> tuple[RotationAxis, ...]:
-        """Return the axes of the joints in the present pose, none where it is unknown."""
-        return present_axes(self._robot, self.newest_raw)
+    def axes(self, described: Robot | None = None) -> tuple[RotationAxis, ...]:
+        """Return the axes of the joints in the present pose, none where it is unknown.
+
+        They are those of the robot that carries the sensor, or of one `described` elsewhere.
+        """
+        robot, newest = described or self._robot, self.newest_raw
+        if robot is None or newest is None or not set(robot.joints) <= set(newest.names):
+            return ()
+        position = newest.position[-1, [newest.names.index(name) for name in robot.joints]]
+        return joint_axes(robot, position) if np.isfinite(position).all() else ()
 
     def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
         newest = self.weigher.monitor.newest
@@ -279,13 +285,3 @@ class PayloadStage:
             estimate = self.estimator.estimate()
             if estimate is not None:
                 observer.add_estimate(estimate)
-
-
-def present_axes(
-    robot: Robot | None, newest: SynchronizedBatch | None
-) -> tuple[RotationAxis, ...]:
-    """Return the axes of a robot's joints at the newest sample, none where unknown."""
-    if robot is None or newest is None or not set(robot.joints) <= set(newest.names):
-        return ()
-    position = newest.position[-1, [newest.names.index(name) for name in robot.joints]]
-    return joint_axes(robot, position) if np.isfinite(position).all() else ()

@@ -18,7 +18,7 @@ from load_identification.interface.batches import JointBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.files import line, numbers
 from load_identification.interface.names import in_words
-from load_identification.interface.parameters import Parameters
+from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.model.frames import with_frame
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import Observer, PayloadStage, WristFront
@@ -32,8 +32,6 @@ class Identification:
 
     Attributes
     ----------
-    sign : float
-        Converts on_sensor to the convention of the raw wrench, in which the offset is given.
     start : int
         Stamp of the first sample, or of the first one after a jump back [ns].
     used : int
@@ -54,7 +52,6 @@ class Identification:
     """
 
     estimate: PayloadEstimate
-    sign: float
     start: int
     used: int
     dropped: Counter[str]
@@ -67,7 +64,7 @@ class Identification:
     @property
     def offset(self) -> FloatArray:
         """Offset of the raw wrench, (6,) [N, N m]."""
-        return self.sign * self.estimate.offset
+        return CONVENTIONS[self.parameters.wrench_convention] * self.estimate.offset
 
     @property
     def offset_std(self) -> FloatArray:
@@ -186,7 +183,6 @@ class Identifier(ABC):
         remarks = *words, estimator.advice(self._payload.axes())
         return Identification(
             estimate=estimate,
-            sign=self._payload.sign,
             start=self._start,
             used=estimator.used,
             dropped=dropped,

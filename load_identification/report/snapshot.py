@@ -10,6 +10,7 @@ import numpy as np
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import SOURCES
 from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -70,11 +71,8 @@ class Outcome:
     ----------
     source : str
         Source of the data, for the title.
-    sign : float
-        Converts on_sensor to the convention of the raw wrench, in which the report shows wrenches.
-    required_std : (3,) array
-        Largest standard deviations of an identified mass [kg], centre of mass [m], and inertia as
-        a fraction of the largest moment.
+    parameters : Parameters
+        Those of the identification.
     residual_rms : (2,) array
         Of force and torque [N, N m]; NaN if unknown.
     used : int
@@ -85,8 +83,6 @@ class Outcome:
         Wrench channels without a signal.
     description : str or None
         URDF.
-    cutoff : float or None
-        Cutoff of the filter, if known [Hz].
     truth : (16,) array or None
         Ten parameters in message order, then six offsets of the raw wrench.
     notes : tuple of str
@@ -96,17 +92,20 @@ class Outcome:
     """
 
     source: str
-    sign: float
-    required_std: FloatArray
+    parameters: Parameters
     residual_rms: FloatArray
     used: int
     dropped: Counter[str]
     absent_channels: tuple[str, ...] = ()
     description: str | None = None
-    cutoff: float | None = None
     truth: FloatArray | None = None
     notes: tuple[str, ...] = ()
     by_efforts: bool = False
+
+    @property
+    def sign(self) -> float:
+        """Sign between on_sensor and the raw wrench, as which the report shows wrenches."""
+        return CONVENTIONS[self.parameters.wrench_convention]
 
 
 class BinnedSeries:

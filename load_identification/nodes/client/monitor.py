@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -25,6 +25,7 @@ from load_identification.interface.names import (
     OFFSET_KEYS,
     PARAMETER_KEYS,
     STAGES,
+    starting,
 )
 from load_identification.nodes.transport.subscriptions import (
     HISTORY_QOS,
@@ -189,14 +190,10 @@ class MonitorState:
         return np.array([self.values.get(f'{k}.identified') == 'true' for k in PARAMETER_KEYS])
 
     @property
-    def dropped(self) -> dict[str, int]:
-        """Number of samples dropped, by reason, in decreasing order."""
-        counts = {
-            key.removeprefix(DROPPED): int(value)
-            for key, value in self.values.items()
-            if key.startswith(DROPPED) and value.isdecimal() and int(value)
-        }
-        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+    def dropped(self) -> Counter[str]:
+        """Number of samples dropped, by reason."""
+        counts = starting(DROPPED, self.values)
+        return Counter({key: int(n) for key, n in counts.items() if n.isdecimal() and int(n)})
 
 
 class StatusListener:
