@@ -45,21 +45,14 @@ CONFIDENCE = 0.999
 
 @dataclass(frozen=True)
 class Identifiability:
-    """Result of a comparison with the truth.
-
-    Attributes
-    ----------
-    identified : bool
-        Whether all ten parameters are identified.
-    distance : float
-        e^T P^-1 e, with P the covariance of the sixteen errors e; infinite if unavailable.
-    limit : float
-        Quantile of chi-square with sixteen degrees of freedom, at `CONFIDENCE`.
-    """
+    """Result of a comparison with the truth."""
 
     identified: bool
+    """Whether all ten parameters are identified."""
     distance: float
+    """e^T P^-1 e, with P the covariance of the sixteen errors e; infinite if unavailable."""
     limit: float
+    """Quantile of chi-square with sixteen degrees of freedom, at `CONFIDENCE`."""
 
     @property
     def holds(self) -> bool:

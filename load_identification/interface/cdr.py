@@ -37,21 +37,14 @@ MOST_LAYOUTS = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets of the numbers in one publisher's messages.
-
-    Attributes
-    ----------
-    record : numpy.dtype
-        Stamp and numbers, at their offsets in the message.
-    fixed : tuple of (int, bytes)
-        Constant bytes of the message, each with its offset.
-    label : tuple of str
-        Joint names or the frame.
-    """
+    """Offsets of the numbers in one publisher's messages."""
 
     record: np.dtype[Any]
+    """Stamp and numbers, at their offsets in the message."""
     fixed: tuple[tuple[int, bytes], ...]
+    """Constant bytes of the message, each with its offset."""
     label: tuple[str, ...]
+    """Joint names or the frame."""
 
     @property
     def end(self) -> int:

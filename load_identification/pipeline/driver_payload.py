@@ -31,24 +31,16 @@ PATIENCE_NS = 1_000_000_000
 
 @dataclass(eq=False)
 class _Change:
-    """A change of the driver's payload in progress.
-
-    Attributes
-    ----------
-    body : (10,) array
-        Body that the driver is being told of [kg, kg m, kg m²].
-    before : (6,) array
-        Mean unexplained wrench before the change; NaN where unknown [N, N m].
-    told : int or None
-        Stamp at which the driver confirmed the body [ns].
-    shares : list of float
-        Share of the expected step in each filtered sample since; NaN: not informative.
-    """
+    """A change of the driver's payload in progress."""
 
     body: FloatArray
+    """Body that the driver is being told of, (10,) [kg, kg m, kg m²]."""
     before: FloatArray
+    """Mean unexplained wrench before the change, (6,) [N, N m]; NaN where unknown."""
     told: int | None
+    """Stamp at which the driver confirmed the body [ns]; None: not yet."""
     shares: list[float]
+    """Share of the expected step in each filtered sample since; NaN: not informative."""
 
 
 class DriverPayload:

@@ -36,27 +36,18 @@ MOST_DELAY_NS = 2_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The output of a front for one batch of input.
-
-    Attributes
-    ----------
-    raw : SynchronizedBatch or None
-        Joint states with the raw wrench.
-    filtered : FilteredBatch or None
-        Filtered motion and wrench completed by this input.
-    robot : Robot or None
-        Its joints carry the sensor; None: unknown.
-    dead : tuple of bool
-        Dead channels of the raw wrench; empty: unknown.
-    legs : tuple of str
-        Names of the legs of a parallel machine; empty: it is none, or unknown.
-    """
+    """The output of a front for one batch of input."""
 
     raw: SynchronizedBatch | None = None
+    """Joint states with the raw wrench."""
     filtered: FilteredBatch | None = None
+    """Filtered motion and wrench completed by this input."""
     robot: Robot | None = None
+    """Its joints carry the sensor; None: unknown."""
     dead: tuple[bool, ...] = ()
+    """Dead channels of the raw wrench; empty: unknown."""
     legs: tuple[str, ...] = ()
+    """Names of the legs of a parallel machine; empty: it is none, or unknown."""
 
     @property
     def sliding(self) -> tuple[str, ...] | None:

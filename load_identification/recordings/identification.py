@@ -28,38 +28,25 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Identification:
-    """Result of identifying the payload in a recording.
-
-    Attributes
-    ----------
-    start : int
-        Stamp of the first sample, or of the first one after a jump back [ns].
-    used : int
-        Number of filtered samples used.
-    dropped : collections.Counter
-        Samples dropped, by reason.
-    absent_channels : tuple of str
-        Wrench channels without a signal.
-    events : tuple of Event
-        The last detected changes of load or sensor.
-    remarks : tuple of str
-        Units that cannot be, a delay between the streams, and advice on motion that would have
-        helped.
-    parameters : Parameters
-        Parameters valid for the kind of sensing used.
-    by_efforts : bool
-        Whether the wrench is computed from efforts of joints or legs.
-    """
+    """Result of identifying the payload in a recording."""
 
     estimate: PayloadEstimate
     start: int
+    """Stamp of the first sample, or of the first one after a jump back [ns]."""
     used: int
+    """Number of filtered samples used."""
     dropped: Counter[str]
+    """Samples dropped, by reason."""
     absent_channels: tuple[str, ...]
+    """Wrench channels without a signal."""
     events: tuple[Event, ...] = ()
+    """The last detected changes of load or sensor."""
     remarks: tuple[str, ...] = ()
+    """Units that cannot be, a delay between the streams, and motion that would have helped."""
     parameters: Parameters = field(default_factory=Parameters)
+    """Parameters valid for the kind of sensing used."""
     by_efforts: bool = False
+    """Whether the wrench is computed from efforts of joints or legs."""
 
     @property
     def offset(self) -> FloatArray:

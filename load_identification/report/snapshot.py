@@ -65,42 +65,28 @@ def believed_parameters(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Result of an identification, besides the recorded data.
-
-    Attributes
-    ----------
-    source : str
-        Source of the data, for the title.
-    parameters : Parameters
-        Those of the identification.
-    residual_rms : (2,) array
-        Of force and torque [N, N m]; NaN if unknown.
-    used : int
-        Number of filtered samples used.
-    dropped : collections.Counter
-        Number of samples dropped, by reason.
-    absent_channels : tuple of str
-        Wrench channels without a signal.
-    description : str or None
-        URDF.
-    truth : (16,) array or None
-        Ten parameters in message order, then six offsets of the raw wrench.
-    notes : tuple of str
-        Further remarks: unreliable results, and motion that would help.
-    by_efforts : bool
-        Whether the wrench is computed from efforts of joints.
-    """
+    """Result of an identification, besides the recorded data."""
 
     source: str
+    """Source of the data, for the title."""
     parameters: Parameters
+    """Those of the identification."""
     residual_rms: FloatArray
+    """Of force and torque, (2,) [N, N m]; NaN if unknown."""
     used: int
+    """Number of filtered samples used."""
     dropped: Counter[str]
+    """Number of samples dropped, by reason."""
     absent_channels: tuple[str, ...] = ()
+    """Wrench channels without a signal."""
     description: str | None = None
+    """URDF."""
     truth: FloatArray | None = None
+    """Ten parameters in message order, then six offsets of the raw wrench, (16,)."""
     notes: tuple[str, ...] = ()
+    """Further remarks: unreliable results, and motion that would help."""
     by_efforts: bool = False
+    """Whether the wrench is computed from efforts of joints."""
 
     @property
     def sign(self) -> float:
