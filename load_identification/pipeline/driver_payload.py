@@ -56,13 +56,6 @@ class DriverPayload:
         Gives the explained part of a wrench.
     held : (10,) array, optional
         What the driver holds and subtracts at first, about the origin of S [kg, kg m, kg m²].
-
-    Attributes
-    ----------
-    held : (10,) array
-        Body that the driver has been told of and has accepted.
-    frame : str
-        Sensor frame in which both bodies are given; empty: not known yet.
     """
 
     def __init__(self, estimator: PayloadEstimator, held: FloatArray | None = None) -> None:
@@ -70,8 +63,10 @@ class DriverPayload:
         settings = estimator.settings
         self._noise = np.repeat([settings.force_noise, settings.torque_noise], 3)
         self.held: FloatArray = np.zeros(PARAMETERS) if held is None else held
+        """Body (10,) that the driver has been told of and has accepted."""
         self._taken_off: FloatArray = self.held
         self.frame = self._now = ''
+        """Sensor frame in which both bodies are given; empty: not known yet."""
         self._recent: deque[FilteredBatch] = deque()
         self._change: _Change | None = None
 

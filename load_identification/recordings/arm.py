@@ -190,10 +190,7 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> Recording:
     known : sequence of str
         Joints of the robot description; other joints are ignored.
 
-    Raises
-    ------
-    RecordingError
-        If no joint state is usable.
+    Raises RecordingError if no joint state is usable.
     """
     path, dropped = recording.path, Counter[str]()
     reader = JointStateReader(dropped, recording.decoder(JOINT_STATE), EffortBatch)
@@ -282,10 +279,7 @@ def read_base_wrenches(
     tuple of str and Recording
         Frame of the sensor, and wrenches of the sensor on the arm.
 
-    Raises
-    ------
-    RecordingError
-        If no sample is usable.
+    Raises RecordingError if no sample is usable.
     """
     path, dropped = recording.path, Counter[str]()
     heard: set[str] = set()

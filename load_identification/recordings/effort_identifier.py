@@ -78,10 +78,7 @@ def leg_identifier(
 ) -> EffortIdentifier:
     """Return the pipeline of a parallel machine.
 
-    Raises
-    ------
-    GeometryError
-        If the geometry file `mechanism` cannot be used.
+    Raises GeometryError if the geometry file `mechanism` cannot be used.
     """
     stage = hexapod_filter(mechanism, parameters)
     return EffortIdentifier(
@@ -101,10 +98,8 @@ def joint_identifier(
 ) -> EffortIdentifier:
     """Return the pipeline of an arm that weighs with its joints.
 
-    Raises
-    ------
-    LoadIdentificationError
-        If the arm model, or the robot description with it, cannot be used.
+    Raises LoadIdentificationError if the arm model, or the robot description with it, cannot be
+    used.
     """
     arm = read_arm_model(arm_model)
     stage = effort_filter(arm, parameters)

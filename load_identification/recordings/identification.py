@@ -154,10 +154,7 @@ class Identifier(ABC):
     def result(self) -> Identification:
         """Return the result.
 
-        Raises
-        ------
-        RecordingError
-            If no sample was usable.
+        Raises RecordingError if no sample was usable.
         """
         estimator = self._payload.estimator
         estimate = estimator.estimate()
@@ -297,10 +294,7 @@ def identify(
     arm_model : pathlib.Path, optional
         File of an identified arm that weighs with its joints.
 
-    Raises
-    ------
-    LoadIdentificationError
-        If the recording or the robot description cannot be used.
+    Raises LoadIdentificationError if the recording or the robot description cannot be used.
     """
     identifier: Identifier
     if mechanism is None and arm_model is None:

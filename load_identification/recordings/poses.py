@@ -49,10 +49,7 @@ def read_poses(path: Path) -> Poses:
     `fx.std` and so on, and either `qx,qy,qz,qw` or the names of joints. Empty lines and lines that
     begin with # are ignored.
 
-    Raises
-    ------
-    RecordingError
-        If the file is unusable; the text has the line, the column and the value.
+    Raises RecordingError if the file is unusable; the text has the line, the column and the value.
     """
     with named(str(path), RecordingError):
         text = read_text(path)

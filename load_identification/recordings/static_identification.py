@@ -88,10 +88,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
     in_base : bool
         Whether the wrench is in the axes of the base (about the sensor's origin in either case).
 
-    Raises
-    ------
-    LoadIdentificationError
-        If the file or the description is unusable.
+    Raises LoadIdentificationError if the file or the description is unusable.
     """
     poses = read_poses(path)
     motion, robot, position = _motion(path, poses, parameters)

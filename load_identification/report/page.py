@@ -69,10 +69,7 @@ class Picture(NamedTuple):
 def check_folder(folder: Path) -> None:
     """Make the folder of a report, before the work rather than after it.
 
-    Raises
-    ------
-    ParameterError
-        If the folder cannot be written to.
+    Raises ParameterError if the folder cannot be written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -47,10 +47,7 @@ def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
     recorder : Recorder
         With at least one estimate.
 
-    Raises
-    ------
-    ParameterError
-        If they cannot be written.
+    Raises ParameterError if they cannot be written.
     """
     try:
         pictures = [
