@@ -223,11 +223,6 @@ def _plain(text: str) -> bool | int | float | str | None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file atomically: at any moment, either the old or the new one is complete.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    text : str
-
     Raises OSError if it cannot be written; the old file remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)

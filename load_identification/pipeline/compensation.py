@@ -98,10 +98,6 @@ class Compensation:
     Forward kinematics is computed once per batch (of at most 20 ms), at the newest joint state.
     The angular velocity extrapolates gravity from there to the stamps of the wrenches. With
     `compensate_inertia`, accelerations are interpolated between the last two joint states used.
-
-    Parameters
-    ----------
-    parameters : Parameters
     """
 
     def __init__(self, parameters: Parameters) -> None:

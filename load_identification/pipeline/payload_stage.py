@@ -76,13 +76,7 @@ class Observer(Protocol):
 
 
 class WristFront:
-    """The front of an arm with a wrist sensor: synchronizer, sensor health and motion filter.
-
-    Parameters
-    ----------
-    synchronizer : Synchronizer
-    motion_filter : MotionFilter
-    """
+    """The front of an arm with a wrist sensor: synchronizer, sensor health and motion filter."""
 
     def __init__(self, synchronizer: Synchronizer, motion_filter: MotionFilter) -> None:
         self.synchronizer = synchronizer
