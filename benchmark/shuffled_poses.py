@@ -31,7 +31,7 @@ def read(path: Path, parameters: Parameters) -> tuple[str, JointBatch, WrenchBat
     joints, wrenches = [], []
     with open_recording(path, Topics()) as reader:
         description = reader.description()
-        states = JointStateReader(Counter(), reader.decoder(JOINT_STATE))
+        states = JointStateReader(Counter(), reader.decoder(JOINT_STATE), JointBatch)
         forces = WrenchReader(parameters.sensor_frame, Counter(), reader.decoder(WRENCH))
         for chunk in reader.chunks():
             joints += states.read(chunk.joint_states)

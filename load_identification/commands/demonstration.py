@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,6 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.readers import FilteredReader
-from load_identification.pipeline import settings
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome, Snapshot, believed_parameters
 
@@ -111,22 +109,16 @@ class LiveRecorder:
         )
 
     def outcome(self, simulation: Simulation, seed: int) -> Outcome:
-        """Return the report's data beyond what was recorded.
-
-        The parameters are the defaults, as in the demonstration's own pipeline.
-        """
-        parameters = Parameters()
-        required = settings.requirements(parameters)
+        """Return the report's data beyond what was recorded."""
         truth = simulation.truth
         return Outcome(
             source=f'load_demo, {simulation.duration:.0f} s, noise of seed {seed}',
-            sign=1.0,
-            required_std=np.array([required.mass, required.center_of_mass, required.inertia]),
+            # The defaults, as in the demonstration's own pipeline.
+            parameters=Parameters(),
             residual_rms=np.full(2, np.nan),
             used=self._monitor.state.used,
-            dropped=Counter(self._monitor.state.dropped),
+            dropped=self._monitor.state.dropped,
             description=simulation.description,
-            cutoff=parameters.cutoff_frequency,
             truth=np.concatenate([to_message_order(truth.payload.to_vector()), truth.offset]),
         )
 

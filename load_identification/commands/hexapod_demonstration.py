@@ -5,7 +5,6 @@ The platform moves alone, becomes the tool, and moves again with a load on it.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,11 +13,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rich.console import Console
-from std_srvs.srv import Trigger
 
 from load_identification.commands.demo_pipeline import DemoError, NodeProcess, connected
 from load_identification.errors import ParameterError
@@ -27,6 +24,7 @@ from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, PARAMETER_KEYS, STAGES
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.nodes.client.monitor import Monitor
+from load_identification.nodes.client.planner import LoadIdentification
 from load_identification.nodes.transport.publishers import JOINT_STATES, JointStatePublisher
 from load_identification.nodes.transport.subscriptions import STREAM_QOS, DrainedSubscription
 from load_identification.parallel.excitation import plan_sines
@@ -67,7 +65,8 @@ class Machine:
     def __init__(self, node: Node, monitor: Monitor, speed: float) -> None:
         self.two_step: dict[str, float] = {}
         """Values and deviations of the recursive two steps, as reported by `hexapod_node`."""
-        self._node, self._monitor, self._speed = node, monitor, speed
+        self._monitor, self._speed = monitor, speed
+        self._client = LoadIdentification(node, node.get_namespace(), DEADLINE)
         self._publisher = JointStatePublisher(node, JOINT_STATES)
         self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
         self._base = time.time_ns()
@@ -103,26 +102,16 @@ class Machine:
             show(clock / NS)
             # Half of the rest is for the motion's last samples to arrive.
             if future is None and waiting and clock > still + round(0.5 * REST * NS):
-                future = self._call(waiting.pop(0))
+                future = self._client.call_async(waiting.pop(0))
             if future is not None and future.done():
                 answer, future = future.result(), None
                 if not answer.success:
-                    reason = json.loads(answer.message)['reason']
-                    raise DemoError(f'the estimator refuses: {reason}')
-            if clock > int(legs.stamps[-1]) + DEADLINE * NS * self._speed:
-                raise DemoError('a service of the estimator does not answer')
+                    raise DemoError(f'the estimator refuses: {answer.reason}')
             time.sleep(PERIOD)
         self._base += int(legs.stamps[-1]) + NS
 
-    def _call(self, service: str) -> rclpy.task.Future:
-        client = self._node.create_client(Trigger, service)
-        if not client.wait_for_service(DEADLINE):
-            raise DemoError(f'the estimator offers no service {service}')
-        return client.call_async(Trigger.Request())
-
     def _listen(self, elapsed: float) -> None:
         """Read the messages of the nodes."""
-        rclpy.spin_once(self._node, timeout_sec=0.0)
         self._monitor.update(elapsed)
         for array in self._diagnostics.take():
             for status in array.status:

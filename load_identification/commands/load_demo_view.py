@@ -14,7 +14,7 @@ from rich.text import Text
 from scipy.special import chdtri
 
 from load_identification.commands.demo_arm import ArmPublisher, Simulation, Truth
-from load_identification.interface.names import INTERVAL, STAGES
+from load_identification.interface.names import INTERVAL, STAGES, in_words
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.nodes.client.monitor import Estimate, Milestone, Monitor, Rate
 from load_identification.report.snapshot import believed_parameters
@@ -45,21 +45,14 @@ CONFIDENCE = 0.999
 
 @dataclass(frozen=True)
 class Identifiability:
-    """Result of a comparison with the truth.
-
-    Attributes
-    ----------
-    identified : bool
-        Whether all ten parameters are identified.
-    distance : float
-        e^T P^-1 e, with P the covariance of the sixteen errors e; infinite if unavailable.
-    limit : float
-        Quantile of chi-square with sixteen degrees of freedom, at `CONFIDENCE`.
-    """
+    """Result of a comparison with the truth."""
 
     identified: bool
+    """Whether all ten parameters are identified."""
     distance: float
+    """e^T P^-1 e, with P the covariance of the sixteen errors e; infinite if unavailable."""
     limit: float
+    """Quantile of chi-square with sixteen degrees of freedom, at `CONFIDENCE`."""
 
     @property
     def holds(self) -> bool:
@@ -224,11 +217,10 @@ def print_result(
         soft_wrap=True,
     )
     console.print(milestone_table(simulation, monitor.milestones))
-    dropped = ', '.join(f'{reason} {count}' for reason, count in monitor.state.dropped.items())
     console.print(
         'Time since the arm began to move; of several entries the worst.\n'
         f'{arm.published} joint states and wrenches published, {monitor.state.used} samples used '
-        f'after filtering, dropped: {dropped or "none"}.',
+        f'after filtering, dropped: {in_words(monitor.state.dropped) or "none"}.',
         soft_wrap=True,
     )
     style = 'bold green' if judgement.holds else 'bold red'

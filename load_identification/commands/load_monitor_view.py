@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from load_identification.estimation.events import Event, EventKind
-from load_identification.interface.names import OFFSET_KEYS, PARAMETER_KEYS
+from load_identification.interface.names import OFFSET_KEYS, PARAMETER_KEYS, in_words
 from load_identification.nodes.client.monitor import (
     HISTORY,
     HISTORY_STEP,
@@ -163,8 +163,8 @@ def _footer(state: MonitorState, now: float) -> Table:
         if math.isfinite(rate := counter.per_second(now))
     )
     table.add_row('rates', rates or 'not yet')
-    dropped = ', '.join(f'{reason} {count}' for reason, count in state.dropped.items())
-    table.add_row('samples', f'{state.used} used, dropped: {dropped or "none"}')
+    dropped = in_words(state.dropped) or 'none'
+    table.add_row('samples', f'{state.used} used, dropped: {dropped}')
     event = Event.read(state.event)
     words = '' if event.kind is EventKind.NONE else f'  {state.words_of(event)}'
     table.add_row('event', f'{state.event}{words}')

@@ -25,7 +25,6 @@ from load_identification.interface.node_table import BEHIND_JOINTS, NODES, nobod
 from load_identification.interface.output import check_output, write_output
 from load_identification.interface.parameter_file import from_yaml, read_sections
 from load_identification.interface.parameters import CONVENTIONS, Parameters, check
-from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification, identify
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.recordings.static_identification import identify_poses
@@ -55,11 +54,9 @@ SET_GRAVITY = re.compile(r'set gravity to \[(\S+), (\S+), (\S+)\]')
 """What the estimator advises; here there is an option for it."""
 
 
-def print_report(
-    console: Console, result: Identification, parameters: Parameters, samples: str = ''
-) -> None:
+def print_report(console: Console, result: Identification, samples: str = '') -> None:
     """Print an identification; `samples` says which data were used."""
-    estimate = result.estimate
+    estimate, parameters = result.estimate, result.parameters
     if estimate.reversed_sign:
         now = parameters.wrench_convention
         other = next(name for name in CONVENTIONS if name != now)
@@ -202,18 +199,15 @@ def _read(
         f'{arguments.recording}: {recording.joint_states} joint states and '
         f'{recording.wrenches} wrenches in {recording.duration:.1f} s, read in {took:.1f} s\n'
     )
-    print_report(console, result, result.parameters)
-    required = settings.requirements(result.parameters)
+    print_report(console, result)
     outcome = Outcome(
         source=f'{arguments.recording.name}, {recording.duration:.1f} s',
-        sign=result.sign,
-        required_std=np.array([required.mass, required.center_of_mass, required.inertia]),
+        parameters=result.parameters,
         residual_rms=result.estimate.residual_rms,
         used=result.used,
         dropped=result.dropped,
         absent_channels=result.absent_channels,
         description=description,
-        cutoff=result.parameters.cutoff_frequency,
         notes=(*result.estimate.warnings, *result.remarks),
         by_efforts=result.by_efforts,
     )
@@ -245,7 +239,7 @@ def run(arguments: argparse.Namespace) -> bool:
         if arguments.static is not None:
             result = identify_poses(arguments.static, parameters, arguments.wrench_frame == 'base')
             console.print(f'{arguments.static}: {result.used} poses\n')
-            print_report(console, result, parameters, f'{result.used} poses')
+            print_report(console, result, f'{result.used} poses')
         else:
             result, outcome = _read(console, arguments, parameters, recorder)
     if arguments.output is not None:

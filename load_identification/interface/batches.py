@@ -42,22 +42,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class JointBatch(Batch):
-    """Joint states of one layout, as received.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the J joints, in the order of the columns.
-    stamps : (n,) int array
-        Header stamps [ns].
-    position, velocity : (n, J) arrays
-        [rad or m] and [rad/s or m/s]; NaN if a message does not contain the value.
-    """
+    """Joint states of one layout, as received."""
 
     names: tuple[str, ...]
+    """Names of the J joints, in the order of the columns."""
     stamps: IntArray
+    """Header stamps, (n,) [ns]."""
     position: FloatArray
+    """(n, J) [rad or m]; NaN if a message does not contain the value."""
     velocity: FloatArray
+    """(n, J) [rad/s or m/s]; NaN likewise."""
 
     def select_joints(self, columns: Sequence[int]) -> Self:
         """Return the states of selected joints, given by their columns."""
@@ -67,60 +61,40 @@ class JointBatch(Batch):
 
 @dataclass(frozen=True)
 class EffortBatch(JointBatch):
-    """States of joints or legs with their efforts, as received.
-
-    Attributes
-    ----------
-    effort : (n, J) array
-        [N m or N], positive if a leg pushes; NaN if a message does not contain the value.
-    """
+    """States of joints or legs with their efforts, as received."""
 
     effort: FloatArray
+    """(n, J) [N m or N], positive if a leg pushes; NaN if a message does not contain the value."""
 
 
 @dataclass(frozen=True)
 class WrenchBatch(Batch):
-    """Wrenches as sent by the sensor's driver.
-
-    Attributes
-    ----------
-    frame : str
-        Frame of the wrenches.
-    stamps : (n,) int array
-        Header stamps [ns].
-    wrench : (n, 6) array
-        Force [N], then torque [N m]; NaN for channels that the sensor lacks.
-    """
+    """Wrenches as sent by the sensor's driver."""
 
     frame: str
+    """Frame of the wrenches."""
     stamps: IntArray
+    """Header stamps, (n,) [ns]."""
     wrench: FloatArray
+    """Force [N], then torque [N m], (n, 6); NaN for channels that the sensor lacks."""
 
 
 @dataclass(frozen=True)
 class SynchronizedBatch(Batch):
-    """Wrenches with the joint states at their stamps.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the J joints, in the order of the columns.
-    frame : str
-        Frame of the wrenches.
-    stamps : (n,) int array
-        Stamps of the wrenches, increasing [ns].
-    position, velocity : (n, J) arrays
-        Joint state [rad or m, rad/s or m/s]; NaN where unknown.
-    wrench : (n, 6) array
-        Raw wrench [N, N m].
-    """
+    """Wrenches with the joint states at their stamps."""
 
     names: tuple[str, ...]
+    """Names of the J joints, in the order of the columns."""
     frame: str
+    """Frame of the wrenches."""
     stamps: IntArray
+    """Stamps of the wrenches, increasing, (n,) [ns]."""
     position: FloatArray
+    """(n, J) [rad or m]; NaN where unknown."""
     velocity: FloatArray
+    """(n, J) [rad/s or m/s]; NaN where unknown."""
     wrench: FloatArray
+    """Raw wrench, (n, 6) [N, N m]."""
 
 
 LEFT_OUT = {
@@ -133,74 +107,57 @@ LEFT_OUT = {
 
 @dataclass(frozen=True)
 class FilteredBatch(Batch):
-    """Filtered motion and wrench, as the estimator needs them; all vectors in S.
-
-    Attributes
-    ----------
-    frame : str
-        Sensor frame S.
-    stamps : (n,) int array
-        Centres of the filter windows, increasing [ns].
-    wrench : (n, 6) array
-        Low-passed wrench that the load exerts on the sensor [N, N m]; NaN for an unusable channel.
-    linear_velocity, angular_velocity : (n, 3) arrays
-        Twist of S [m/s, rad/s].
-    linear_acceleration : (n, 3) array
-        Acceleration of the origin of S minus gravity, as an accelerometer measures it [m/s²].
-    angular_acceleration : (n, 3) array
-        [rad/s²].
-    gravity : (n, 3) array
-        [m/s²]; NaN if unknown.
-    rest : (n,) bool array
-        Whether the sensor is at rest; false if unknown.
-    motion_by_joint : (n, 9, J) array
-        Derivatives of linear acceleration, angular velocity and angular acceleration by the
-        positions of the J joints that carry the sensor [m/s², rad/s, rad/s² per rad or m]; J = 0
-        if the robot is unknown.
-    gravity_by_tilt : (n, 3, 2) array
-        Derivative of gravity by a tilt of the base about its two axes nearest to horizontal
-        [m/s² per rad]; (n, 3, 0) if the robot is unknown.
-    whitening : (n, 6, 6) array
-        W such that W e has equal noise in the three rows of force and in those of torque, with e
-        the noise of the wrench; zero where the wrench is NaN. All wrenches have equal weight where
-        it is left out, (n, 0, 0) [-].
-    joint_motion : (n, 3, J) array
-        Joint positions, velocities and accelerations used for all this [rad, m, per s and s²];
-        (n, 3, 0) if unknown.
-    robot : Robot or None
-        The robot used for all this.
-    sensitivity : (n, 6, k) array
-        Sensitivity of the wrench to k errors of one standard deviation each [N, N m]: to the
-        independent errors of an identified arm whose joints weigh, or behind a sensor to friction
-        of the last joint, see `friction_felt`; k = 0 if neither is known.
-    by_gain : (n, g, 6, 6) array
-        Factor of the load's wrench for each of the first g of these errors, those of the gains of
-        drives [-].
-    acceleration_noise : (n, 6, J) array
-        N such that N N^T is the covariance of 0.1 s means of the accelerations, linear before
-        angular, due to noise of joint positions [m/s², rad/s²]; J = 0 if unknown.
-    robot_number : (n,) array
-        Equal for robots that move the sensor alike, see `model/robot`; NaN if unknown [-].
-    """
+    """Filtered motion and wrench, as the estimator needs them; all vectors in S."""
 
     frame: str
+    """Sensor frame S."""
     stamps: IntArray
+    """Centres of the filter windows, increasing, (n,) [ns]."""
     wrench: FloatArray
+    """Low-passed wrench that the load exerts on the sensor, (n, 6) [N, N m]; NaN for an unusable
+    channel."""
     linear_velocity: FloatArray
+    """Of the origin of S, (n, 3) [m/s]."""
     angular_velocity: FloatArray
+    """Of S, (n, 3) [rad/s]."""
     linear_acceleration: FloatArray
+    """Acceleration of the origin of S minus gravity, as an accelerometer measures it, (n, 3)
+    [m/s²]."""
     angular_acceleration: FloatArray
+    """(n, 3) [rad/s²]."""
     gravity: FloatArray = field(default_factory=_nothing)
+    """(n, 3) [m/s²]; NaN if unknown."""
     rest: BoolArray = field(default_factory=_nothing)
+    """Whether the sensor is at rest, (n,); false if unknown."""
     motion_by_joint: FloatArray = field(default_factory=_nothing)
+    """Derivatives of linear acceleration, angular velocity and angular acceleration by the
+    positions of the J joints that carry the sensor, (n, 9, J) [m/s², rad/s, rad/s² per rad or m];
+    J = 0 if the robot is unknown."""
     gravity_by_tilt: FloatArray = field(default_factory=_nothing)
+    """Derivative of gravity by a tilt of the base about its two axes nearest to horizontal,
+    (n, 3, 2) [m/s² per rad]; (n, 3, 0) if the robot is unknown."""
     whitening: FloatArray = field(default_factory=_nothing)
+    """W such that W e has equal noise in the three rows of force and in those of torque, with e
+    the noise of the wrench, (n, 6, 6) [-]; zero where the wrench is NaN. All wrenches have equal
+    weight where it is left out, (n, 0, 0)."""
     joint_motion: FloatArray = field(default_factory=_nothing)
+    """Joint positions, velocities and accelerations used for all this, (n, 3, J) [rad, m, per s
+    and s²]; (n, 3, 0) if unknown."""
     robot: Robot | None = field(default=None, kw_only=True)
+    """The robot used for all this."""
     sensitivity: FloatArray = field(default_factory=_nothing)
+    """Sensitivity of the wrench to k errors of one standard deviation each, (n, 6, k) [N, N m]: to
+    the independent errors of an identified arm whose joints weigh, or behind a sensor to friction
+    of the last joint, see `friction_felt`; k = 0 if neither is known."""
     by_gain: FloatArray = field(default_factory=_nothing)
+    """Factor of the load's wrench for each of the first g of these errors, those of the gains of
+    drives, (n, g, 6, 6) [-]."""
     acceleration_noise: FloatArray = field(default_factory=_nothing)
+    """N such that N N^T is the covariance of 0.1 s means of the accelerations, linear before
+    angular, due to noise of joint positions, (n, 6, J) [m/s², rad/s²]; J = 0 if unknown."""
     robot_number: FloatArray = field(default_factory=_nothing)
+    """Equal for robots that move the sensor alike, see `model/robot`, (n,) [-]; NaN if
+    unknown."""
 
     def __post_init__(self) -> None:
         # Every array has n samples, so that code that cuts a batch need not treat them apart.

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 import numpy as np
 
-from load_identification.interface.batches import EffortBatch, JointBatch, WrenchBatch
+from load_identification.interface.batches import WrenchBatch
 from load_identification.interface.messages import (
     NS,
     J,
@@ -37,21 +37,14 @@ MOST_LAYOUTS = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets of the numbers in one publisher's messages.
-
-    Attributes
-    ----------
-    record : numpy.dtype
-        Stamp and numbers, at their offsets in the message.
-    fixed : tuple of (int, bytes)
-        Constant bytes of the message, each with its offset.
-    label : tuple of str
-        Joint names or the frame.
-    """
+    """Offsets of the numbers in one publisher's messages."""
 
     record: np.dtype[Any]
+    """Stamp and numbers, at their offsets in the message."""
     fixed: tuple[tuple[int, bytes], ...]
+    """Constant bytes of the message, each with its offset."""
     label: tuple[str, ...]
+    """Joint names or the frame."""
 
     @property
     def end(self) -> int:
@@ -244,7 +237,7 @@ class WrenchReader(SerializedReader):
         yield from read_wrenches(messages, self._frame)
 
 
-class JointStateReader(SerializedReader):
+class JointStateReader(SerializedReader, Generic[J]):
     """Convert serialized sensor_msgs/JointState messages to batches.
 
     Parameters
@@ -252,32 +245,25 @@ class JointStateReader(SerializedReader):
     dropped : collections.Counter
         Counter of inconsistent messages, by reason.
     decode : Decoder
+    kind : type
+        Type of the batches: `JointBatch`, or `EffortBatch` with efforts.
     """
 
-    def __init__(self, dropped: Counter[str], decode: Decoder) -> None:
+    def __init__(self, dropped: Counter[str], decode: Decoder, kind: type[J]) -> None:
         super().__init__(decode, joint_state_layout, dropped, 'joint_state_malformed')
+        self._kind = kind
 
-    def read(self, raws: Sequence[bytes]) -> Iterator[JointBatch]:
+    def read(self, raws: Sequence[bytes]) -> Iterator[J]:
         """Yield a batch per layout."""
-        return self._read(raws, JointBatch)
-
-    def read_efforts(self, raws: Sequence[bytes]) -> Iterator[EffortBatch]:
-        """Yield a batch per layout, with efforts."""
-        return self._read(raws, EffortBatch)
-
-    def _read(self, raws: Sequence[bytes], kind: type[J]) -> Iterator[J]:
         records, messages = self.sort(raws)
-        fields = kind.arrays()[1:]
+        fields = self._kind.arrays()[1:]
         for layout, values in records:
             if any(values[field].shape[1] not in (0, len(layout.label)) for field in fields):
                 self._dropped['joint_state_length'] += len(values)
             else:
-                columns = (_or_nan(values, field) for field in fields)
-                yield kind(layout.label, _stamps(values), *columns)
-        yield from read_joint_states(messages, self._dropped, kind)
-
-
-def _or_nan(records: Any, field: str) -> Any:
-    """Return a field of records, NaN if their layout lacks it."""
-    values = records[field]
-    return values.copy() if values.size else np.full_like(records['position'], np.nan)
+                columns = (
+                    values[f].copy() if values[f].size else np.nan * values['position']
+                    for f in fields
+                )
+                yield self._kind(layout.label, _stamps(values), *columns)
+        yield from read_joint_states(messages, self._dropped, self._kind)

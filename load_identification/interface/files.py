@@ -74,7 +74,7 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
     limit : int
         Largest size [bytes].
 
-    Raise FileError if it is not a regular file, is too large, is not YAML, is nested deeper than
+    Raises FileError if it is not a regular file, is too large, is not YAML, is nested deeper than
     `DEEPEST`, or its aliases expand to more values than the size limit allows. Its cause is the
     OSError if the file cannot be opened or read.
     """
@@ -95,7 +95,7 @@ def read_text(path: Path, limit: int = LIMIT) -> str:
     limit : int
         Largest size [bytes].
 
-    Raise FileError if it is not a regular file, is too large, or is not text in UTF-8. Its cause
+    Raises FileError if it is not a regular file, is too large, or is not text in UTF-8. Its cause
     is the OSError if the file cannot be opened or read.
     """
     try:
@@ -109,10 +109,7 @@ def read_text(path: Path, limit: int = LIMIT) -> str:
 def read_description(path: Path) -> str:
     """Read the text of a description.
 
-    Raises
-    ------
-    ParameterError
-        If it cannot be read, or is no URDF.
+    Raises ParameterError if it cannot be read, or is no URDF.
     """
     # Imported here because it loads Pinocchio, which most callers do not need.
     from load_identification.model.urdf import MOST_CHARACTERS, parse_description
@@ -226,15 +223,7 @@ def _plain(text: str) -> bool | int | float | str | None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file atomically: at any moment, either the old or the new one is complete.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    text : str
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; the old file remains.
+    Raises OSError if it cannot be written; the old file remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -276,10 +265,7 @@ def field(fields: Any, name: str, where: str = '') -> Any:
     where : str
         Path to the field in the file, such as `drive.`, for the error.
 
-    Raises
-    ------
-    ParameterError
-        If the field is missing.
+    Raises ParameterError if the field is missing.
     """
     if not isinstance(fields, Mapping) or name not in fields:
         raise ParameterError(f'field {where}{name} is missing')
@@ -298,10 +284,7 @@ def number(value: Any, where: str, low: float = -LARGEST, high: float = LARGEST)
     low, high : float
         Smallest and largest allowed value.
 
-    Raises
-    ------
-    ParameterError
-        If it is not a number or is out of bounds.
+    Raises ParameterError if it is not a number or is out of bounds.
     """
     if type(value) not in (int, float) or not low <= value <= high:
         raise ParameterError(
@@ -315,10 +298,7 @@ def vector(
 ) -> FloatArray:
     """Check numbers from a file and return them, (size,), with bounds as in `number`.
 
-    Raises
-    ------
-    ParameterError
-        If their count differs, or a value is not a number or is out of bounds.
+    Raises ParameterError if their count differs, or a value is not a number or is out of bounds.
     """
     if not isinstance(values, list) or len(values) != size:
         raise ParameterError(

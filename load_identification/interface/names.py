@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 
 from load_identification.interface.batches import CHANNELS
 
@@ -59,3 +60,8 @@ def significant(value: float, digits: int = 2) -> str:
 def in_words(counts: Counter[str]) -> str:
     """Return counts by reason as text, most frequent first."""
     return ', '.join(f'{reason} {count}' for reason, count in counts.most_common() if count)
+
+
+def starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values whose keys start with a prefix, by what follows it."""
+    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}

@@ -30,22 +30,16 @@ WIDTH = 79
 
 @dataclass(frozen=True)
 class NodeNames:
-    """Role, topics and services of a node.
-
-    Attributes
-    ----------
-    role : str
-        Selects the parameters of the node.
-    reads, publishes : tuple of str
-        Topics, relative to the namespace unless they begin with /.
-    services : tuple of str
-        Services, all of type std_srvs/Trigger.
-    """
+    """Role, topics and services of a node."""
 
     role: str
+    """Selects the parameters of the node."""
     reads: tuple[str, ...]
+    """Topics, relative to the namespace unless they begin with /."""
     publishes: tuple[str, ...]
+    """Topics likewise."""
     services: tuple[str, ...] = ()
+    """Services, all of type std_srvs/Trigger."""
 
 
 SYNCHRONIZED = ('synchronized/joint_states', 'synchronized/wrench')

@@ -31,10 +31,7 @@ def from_yaml(path: Path, defaults: Mapping[str, Any] | None = None) -> Paramete
     defaults : mapping of str to any, optional
         Defaults that differ from the table.
 
-    Raises
-    ------
-    ParameterError
-        If the file cannot be read or contains an unknown or unusable parameter.
+    Raises ParameterError if the file cannot be read or contains an unknown or unusable parameter.
     """
     sections = read_sections(path)
     values = {name: value for _, section in sections for name, value in section.items()}
@@ -54,10 +51,7 @@ def from_yaml(path: Path, defaults: Mapping[str, Any] | None = None) -> Paramete
 def read_sections(path: Path) -> list[tuple[str, dict[str, Any]]]:
     """Return the sections of a ROS 2 parameter file: name of the node, and parameters.
 
-    Raises
-    ------
-    ParameterError
-        If the file cannot be read.
+    Raises ParameterError if the file cannot be read.
     """
     with named(f'parameter file {path}'):
         return list(_sections(read_yaml(path), ''))

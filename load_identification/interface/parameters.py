@@ -227,10 +227,7 @@ def allowed(name: str) -> str:
 def check(name: str, value: Any) -> Any:
     """Check a parameter's value and return it in its type.
 
-    Raises
-    ------
-    ParameterError
-        If it cannot be used; the text has name, value and what is allowed.
+    Raises ParameterError if it cannot be used; the text has name, value and what is allowed.
     """
     default, info = TABLE[name].default, TABLE[name].metadata
     error = ParameterError(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from load_identification.arm.arm_file import read_arm_model
-from load_identification.arm.payload.effort_filter import USABLE, Efforts
+from load_identification.arm.payload.effort_filter import USABLE, EffortFilter, Efforts
 from load_identification.errors import ParameterError
 from load_identification.interface.node_table import BEHIND_JOINTS
 from load_identification.interface.parameters import ARM
-from load_identification.nodes.diagnostics import WARNING
 from load_identification.nodes.efforts import EffortNode
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.description import DescriptionReader
@@ -34,6 +32,8 @@ class ArmNode(EffortNode):
     used, and DescriptionError if the parameter robot_description cannot be used with it.
     """
 
+    stage: EffortFilter
+
     def __init__(self) -> None:
         super().__init__('arm_estimator_node', ARM, USABLE)
         parameters = self.declared
@@ -51,7 +51,7 @@ class ArmNode(EffortNode):
 
     def read(self) -> Iterator[Samples]:
         self._description.look_for_frame()
-        for batch in self._input.read_efforts():
+        for batch in self._input.read():
             yield joint_samples(self.stage, batch)
             if self.stage.efforts is not None:
                 self._tell(self.stage.efforts)
@@ -74,16 +74,9 @@ class ArmNode(EffortNode):
             return ', '.join(filter(None, (problem, f'waiting for {waiting_for}')))
         return problem
 
-    def counts(self) -> Counter[str]:
-        return self.stage.dropped + self._counted
-
-    def details(self) -> Mapping[str, str]:
-        """Return the filter's delay, unobservable payload parameters, joints' residuals."""
-        details = {
-            'delay': f'{self.stage.delay:.6f}',
-            WARNING: self.warning(self.stage.bunched, self.stage.wrong_velocities),
-            'never_told': ', '.join(self.stage.unseen),
-        }
+    def details(self) -> dict[str, str]:
+        """Return also unobservable payload parameters, and the residuals of the joints."""
+        details = super().details() | {'never_told': ', '.join(self.stage.unseen)}
         rms = np.sqrt(np.mean(self._residual**2, axis=0)) if len(self._residual) else None
         for k, name in enumerate(self.stage.arm.joints):
             details[f'residual_rms.{name}'] = 'nan' if rms is None else f'{rms[k]:.4g}'

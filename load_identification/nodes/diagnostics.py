@@ -14,7 +14,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from load_identification.interface.names import DROPPED, HEALTH
+from load_identification.interface.names import DROPPED, HEALTH, starting
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, guard
 
 WAITING_FOR, WARNING = 'waiting_for', 'warning'
@@ -76,9 +76,9 @@ class Report:
     def read(status: DiagnosticStatus) -> Report:
         """Return the report that a node in another process published on /diagnostics."""
         values = {item.key: item.value for item in status.values}
-        counts = _starting(DROPPED, values).items()
+        counts = starting(DROPPED, values).items()
         dropped = Counter({name: int(n) for name, n in counts if COUNT.fullmatch(n)})
-        health = _starting(HEALTH, values)
+        health = starting(HEALTH, values)
         return Report(values.get(WAITING_FOR, ''), values.get(WARNING, ''), dropped, health)
 
     @property
@@ -95,10 +95,6 @@ class Report:
             {**self.health, **other.health},
             '; '.join(filter(None, (self.aside, other.aside))),
         )
-
-
-def _starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
-    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
 
 
 class PipelineNode(Node, ABC):
@@ -146,7 +142,7 @@ class PipelineNode(Node, ABC):
     def report(self) -> Report:
         """Return the report of the node."""
         details = self.details()
-        health = _starting(HEALTH, details)
+        health = starting(HEALTH, details)
         return Report(self.reason(), details.get(WARNING, ''), self.counts(), health)
 
     def _report_regularly(self) -> None:

@@ -5,15 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rclpy.node import Node
 
-from load_identification.nodes.diagnostics import PipelineNode
+from load_identification.interface.batches import EffortBatch
+from load_identification.nodes.diagnostics import WARNING, PipelineNode
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.inputs import JointInput
 from load_identification.nodes.transport.publishers import FilteredPublisher, SynchronizedPublisher
 from load_identification.numerics.weighted_rows import counting
 from load_identification.pipeline.payload_stage import Samples
+
+if TYPE_CHECKING:
+    from load_identification.arm.payload.effort_filter import EffortFilter
+    from load_identification.parallel.leg_filter import HexapodFilter
 
 
 class EffortNode(PipelineNode):
@@ -22,11 +28,13 @@ class EffortNode(PipelineNode):
     The largest variance of a published sample is `most`, in units of the usual variance [-].
     """
 
+    stage: EffortFilter | HexapodFilter
+
     def __init__(self, name: str, role: str, most: float) -> None:
         super().__init__(name, role)
         self._most = most
         self._counted: Counter[str] = Counter()
-        self._input = JointInput(self, self._counted)
+        self._input = JointInput(self, self._counted, EffortBatch)
         self._publisher = FilteredPublisher(self)
         self._raw_publisher = SynchronizedPublisher(self)
         self._listened = False
@@ -48,9 +56,13 @@ class EffortNode(PipelineNode):
         """Whether samples are wanted as they arrive rather than once per estimate."""
         return True
 
-    def warning(self, *of_stage: str) -> str:
-        """Return what is wrong with the input, and the warnings of the filter, in words."""
-        return '; '.join(filter(None, (self._input.warning(), *of_stage)))
+    def counts(self) -> Counter[str]:
+        return self.stage.dropped + self._counted
+
+    def details(self) -> dict[str, str]:
+        """Return the filter's delay, and what is wrong with the input and in the filter."""
+        words = self._input.warning(), self.stage.bunched, self.stage.wrong_velocities
+        return {'delay': f'{self.stage.delay:.6f}', WARNING: '; '.join(filter(None, words))}
 
     @abstractmethod
     def read(self) -> Iterator[Samples]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -14,11 +13,10 @@ from load_identification.errors import ParameterError
 from load_identification.estimation.events import NOTHING, Event, EventKind
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.interface.parameters import HEXAPOD
-from load_identification.nodes.diagnostics import WARNING
 from load_identification.nodes.efforts import EffortNode
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
-from load_identification.parallel.leg_filter import MOST
+from load_identification.parallel.leg_filter import MOST, HexapodFilter
 from load_identification.parallel.two_step import TwoStepEstimator
 from load_identification.pipeline.effort_front import behind_legs, hexapod_filter
 from load_identification.pipeline.payload_stage import Samples
@@ -32,6 +30,8 @@ class HexapodNode(EffortNode):
     Raises ParameterError if the parameter mechanism is not set, and GeometryError if the file it
     names cannot be used.
     """
+
+    stage: HexapodFilter
 
     def __init__(self) -> None:
         super().__init__('hexapod_node', HEXAPOD, MOST)
@@ -48,7 +48,7 @@ class HexapodNode(EffortNode):
 
     def read(self) -> Iterator[Samples]:
         self._look_for_reset()
-        for batch in self._input.read_efforts():
+        for batch in self._input.read():
             filtered = self.stage.update(batch)
             if filtered is not None:
                 self._two_step.update(filtered)
@@ -68,15 +68,9 @@ class HexapodNode(EffortNode):
         waiting_for = self.stage.waiting_for
         return self._input.problem() or (f'waiting for {waiting_for}' if waiting_for else '')
 
-    def counts(self) -> Counter[str]:
-        return self.stage.dropped + self._counted
-
-    def details(self) -> Mapping[str, str]:
-        """Return the filter's delay, the legs' friction, and the two-step estimate."""
-        details = {
-            'delay': f'{self.stage.delay:.6f}',
-            WARNING: self.warning(self.stage.bunched, self.stage.wrong_velocities),
-        }
+    def details(self) -> dict[str, str]:
+        """Return also the legs' friction, and the two-step estimate."""
+        details = super().details()
         if self.stage.friction is not None:
             for name, level in zip(
                 self.stage.mechanism.geometry.legs, self.stage.friction.coulomb, strict=True

@@ -35,28 +35,19 @@ Batch = TypeVar('Batch', JointBatch, WrenchBatch)
 
 
 class LoadTakenOff:
-    """The part of a wrench to subtract, which leaves contact: offset, tool and payload.
-
-    Attributes
-    ----------
-    state : str
-        `none`, `tool`, `payload` or `last_payload`.
-    body : (10,) array
-        Tool and payload together, about the origin of S [kg, kg m, kg m²].
-    offset : (6,) array
-        Offset of the wrench that the load exerts on the sensor; NaN: unknown [N, N m].
-    by_driver : (10,) array
-        Body whose weight the robot's driver has already subtracted [kg, kg m, kg m²].
-    frame : str
-        Sensor frame of all these; empty: not known.
-    """
+    """The part of a wrench to subtract, which leaves contact: offset, tool and payload."""
 
     def __init__(self) -> None:
         self.state = NONE
+        """`none`, `tool`, `payload` or `last_payload`."""
         self.body: FloatArray = np.zeros(PARAMETERS)
+        """Tool and payload together, about the origin of S, (10,) [kg, kg m, kg m²]."""
         self.offset: FloatArray = np.full(6, np.nan)
+        """Of the wrench that the load exerts on the sensor, (6,) [N, N m]; NaN: unknown."""
         self.by_driver: FloatArray = np.zeros(PARAMETERS)
+        """Body whose weight the driver has already subtracted, (10,) [kg, kg m, kg m²]."""
         self.frame = ''
+        """Sensor frame of all these; empty: not known."""
 
     def update(self, estimate: PayloadEstimate | None, tool: FloatArray, frame: str = '') -> None:
         """Update state, body and offset from an estimate and the tool's parameters (10,)."""
@@ -107,10 +98,6 @@ class Compensation:
     Forward kinematics is computed once per batch (of at most 20 ms), at the newest joint state.
     The angular velocity extrapolates gravity from there to the stamps of the wrenches. With
     `compensate_inertia`, accelerations are interpolated between the last two joint states used.
-
-    Parameters
-    ----------
-    parameters : Parameters
     """
 
     def __init__(self, parameters: Parameters) -> None:

@@ -31,24 +31,16 @@ PATIENCE_NS = 1_000_000_000
 
 @dataclass(eq=False)
 class _Change:
-    """A change of the driver's payload in progress.
-
-    Attributes
-    ----------
-    body : (10,) array
-        Body that the driver is being told of [kg, kg m, kg m²].
-    before : (6,) array
-        Mean unexplained wrench before the change; NaN where unknown [N, N m].
-    told : int or None
-        Stamp at which the driver confirmed the body [ns].
-    shares : list of float
-        Share of the expected step in each filtered sample since; NaN: not informative.
-    """
+    """A change of the driver's payload in progress."""
 
     body: FloatArray
+    """Body that the driver is being told of, (10,) [kg, kg m, kg m²]."""
     before: FloatArray
+    """Mean unexplained wrench before the change, (6,) [N, N m]; NaN where unknown."""
     told: int | None
+    """Stamp at which the driver confirmed the body [ns]; None: not yet."""
     shares: list[float]
+    """Share of the expected step in each filtered sample since; NaN: not informative."""
 
 
 class DriverPayload:
@@ -64,13 +56,6 @@ class DriverPayload:
         Gives the explained part of a wrench.
     held : (10,) array, optional
         What the driver holds and subtracts at first, about the origin of S [kg, kg m, kg m²].
-
-    Attributes
-    ----------
-    held : (10,) array
-        Body that the driver has been told of and has accepted.
-    frame : str
-        Sensor frame in which both bodies are given; empty: not known yet.
     """
 
     def __init__(self, estimator: PayloadEstimator, held: FloatArray | None = None) -> None:
@@ -78,8 +63,10 @@ class DriverPayload:
         settings = estimator.settings
         self._noise = np.repeat([settings.force_noise, settings.torque_noise], 3)
         self.held: FloatArray = np.zeros(PARAMETERS) if held is None else held
+        """Body (10,) that the driver has been told of and has accepted."""
         self._taken_off: FloatArray = self.held
         self.frame = self._now = ''
+        """Sensor frame in which both bodies are given; empty: not known yet."""
         self._recent: deque[FilteredBatch] = deque()
         self._change: _Change | None = None
 
@@ -94,10 +81,6 @@ class DriverPayload:
         """Whether what the driver holds is known in another sensor frame only."""
         some = bool(self.held.any() or self._taken_off.any())
         return some and not same_frame(self.frame, self._now)
-
-    def enter(self, frame: str) -> None:
-        """Samples are in this sensor frame from now on; bodies whose frame is unknown are, too."""
-        self._now, self.frame = frame, self.frame or frame
 
     def restore(self, held: FloatArray, taken_off: FloatArray, frame: str = '') -> None:
         """Restore both bodies from before a restart, (10,) each, in a sensor frame."""
@@ -122,7 +105,11 @@ class DriverPayload:
         return self._recent[-1].gravity[-1] if self._recent else np.full(3, np.nan)
 
     def restored(self, batch: FilteredBatch) -> FilteredBatch:
-        """Return filtered samples with the wrench that the driver subtracts added back."""
+        """Return filtered samples with the wrench that the driver subtracts added back.
+
+        Bodies whose frame is not known are in that of the samples.
+        """
+        self._now, self.frame = batch.frame, self.frame or batch.frame
         if not self.taken_off.any():
             return batch
         return replace(batch, wrench=batch.wrench + gravity_wrench(batch.gravity, self.taken_off))

@@ -31,10 +31,7 @@ def effort_filter(arm: IdentifiedArm, parameters: Parameters) -> EffortFilter:
 def hexapod_filter(path: Path, parameters: Parameters) -> HexapodFilter:
     """Return the filter stage of a parallel machine, from its geometry file.
 
-    Raises
-    ------
-    GeometryError
-        If the file cannot be used.
+    Raises GeometryError if the file cannot be used.
     """
     mechanism = Mechanism(read_geometry(path))
     return HexapodFilter(

@@ -36,34 +36,18 @@ MOST_DELAY_NS = 2_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The output of a front for one batch of input.
-
-    Attributes
-    ----------
-    raw : SynchronizedBatch or None
-        Joint states with the raw wrench.
-    filtered : FilteredBatch or None
-        Filtered motion and wrench completed by this input.
-    robot : Robot or None
-        Its joints carry the sensor; None: unknown.
-    dead : tuple of bool
-        Dead channels of the raw wrench; empty: unknown.
-    legs : tuple of str
-        Names of the legs of a parallel machine; empty: it is none, or unknown.
-    """
+    """The output of a front for one batch of input."""
 
     raw: SynchronizedBatch | None = None
+    """Joint states with the raw wrench."""
     filtered: FilteredBatch | None = None
+    """Filtered motion and wrench completed by this input."""
     robot: Robot | None = None
+    """Its joints carry the sensor; None: unknown."""
     dead: tuple[bool, ...] = ()
+    """Dead channels of the raw wrench; empty: unknown."""
     legs: tuple[str, ...] = ()
-
-    @property
-    def sliding(self) -> tuple[str, ...] | None:
-        """Names of the joints that slide instead of turning; None: unknown."""
-        if self.robot is None:
-            return self.legs or None
-        return tuple(np.array(self.robot.joints)[self.robot.prismatic].tolist())
+    """Names of the legs of a parallel machine; empty: it is none, or unknown."""
 
 
 class Observer(Protocol):
@@ -92,13 +76,7 @@ class Observer(Protocol):
 
 
 class WristFront:
-    """The front of an arm with a wrist sensor: synchronizer, sensor health and motion filter.
-
-    Parameters
-    ----------
-    synchronizer : Synchronizer
-    motion_filter : MotionFilter
-    """
+    """The front of an arm with a wrist sensor: synchronizer, sensor health and motion filter."""
 
     def __init__(self, synchronizer: Synchronizer, motion_filter: MotionFilter) -> None:
         self.synchronizer = synchronizer
@@ -163,7 +141,6 @@ class PayloadStage:
             self._take_raw(samples.raw, samples)
         if samples.filtered is None or not samples.filtered.stamps.size:
             return samples.filtered
-        self.driver.enter(samples.filtered.frame)
         filtered = self.driver.restored(samples.filtered)
         self.units.update(filtered, self.axes)
         self.weigher.sense(filtered)
@@ -216,9 +193,16 @@ class PayloadStage:
             if not same_frame(frame, now)
         )
 
-    def axes(self) -> tuple[RotationAxis, ...]:
-        """Return the axes of the joints in the present pose, none where it is unknown."""
-        return present_axes(self._robot, self.newest_raw)
+    def axes(self, described: Robot | None = None) -> tuple[RotationAxis, ...]:
+        """Return the axes of the joints in the present pose, none where it is unknown.
+
+        They are those of the robot that carries the sensor, or of one `described` elsewhere.
+        """
+        robot, newest = described or self._robot, self.newest_raw
+        if robot is None or newest is None or not set(robot.joints) <= set(newest.names):
+            return ()
+        position = newest.position[-1, [newest.names.index(name) for name in robot.joints]]
+        return joint_axes(robot, position) if np.isfinite(position).all() else ()
 
     def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
         newest = self.weigher.monitor.newest
@@ -231,7 +215,11 @@ class PayloadStage:
         if any(samples.dead):
             batch = replace(batch, wrench=np.where(samples.dead, np.nan, batch.wrench))
         self._robot = robot = samples.robot
-        self.weigher.watch(batch, robot.joints if robot is not None else (), samples.sliding)
+        if robot is None:
+            self.weigher.watch(batch, (), samples.legs or None)
+        else:
+            sliding = np.array(robot.joints)[robot.prismatic].tolist()
+            self.weigher.watch(batch, robot.joints, sliding)
 
     def _take_filtered(self, batch: FilteredBatch) -> None:
         begin, newest = int(batch.stamps[0]), self.estimator.newest
@@ -279,13 +267,3 @@ class PayloadStage:
             estimate = self.estimator.estimate()
             if estimate is not None:
                 observer.add_estimate(estimate)
-
-
-def present_axes(
-    robot: Robot | None, newest: SynchronizedBatch | None
-) -> tuple[RotationAxis, ...]:
-    """Return the axes of a robot's joints at the newest sample, none where unknown."""
-    if robot is None or newest is None or not set(robot.joints) <= set(newest.names):
-        return ()
-    position = newest.position[-1, [newest.names.index(name) for name in robot.joints]]
-    return joint_axes(robot, position) if np.isfinite(position).all() else ()

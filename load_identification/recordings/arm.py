@@ -14,7 +14,7 @@ from rich.progress import track
 from load_identification.arm.dynamics.tree import FROM_ZERO, Arm
 from load_identification.arm.recording import Recording
 from load_identification.errors import RecordingError
-from load_identification.interface.batches import EffortBatch, SynchronizedBatch
+from load_identification.interface.batches import EffortBatch, JointBatch, SynchronizedBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.names import in_words
 from load_identification.interface.parameters import CONVENTIONS
@@ -190,13 +190,10 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> Recording:
     known : sequence of str
         Joints of the robot description; other joints are ignored.
 
-    Raises
-    ------
-    RecordingError
-        If no joint state is usable.
+    Raises RecordingError if no joint state is usable.
     """
     path, dropped = recording.path, Counter[str]()
-    reader = JointStateReader(dropped, recording.decoder(JOINT_STATE))
+    reader = JointStateReader(dropped, recording.decoder(JOINT_STATE), EffortBatch)
     layouts: dict[tuple[str, ...], _Layout] = {}
     heard: set[str] = set()
 
@@ -204,7 +201,7 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> Recording:
         return tuple(dict.fromkeys(name for name in known if name in batch.names))
 
     for chunk in _watched(recording):
-        for batch in reader.read_efforts(chunk.joint_states):
+        for batch in reader.read(chunk.joint_states):
             felt = ~np.isnan(batch.effort).all(axis=1)
             dropped['no_effort'] += int((~felt).sum())
             if felt.any():
@@ -231,9 +228,9 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> Recording:
     def read() -> Iterator[SynchronizedBatch]:
         again = _Layout(best)
         with open_recording(path, recording.topics) as same:
-            reader = JointStateReader(Counter(), same.decoder(JOINT_STATE))
+            reader = JointStateReader(Counter(), same.decoder(JOINT_STATE), EffortBatch)
             for chunk in same.chunks():
-                for batch in reader.read_efforts(chunk.joint_states):
+                for batch in reader.read(chunk.joint_states):
                     part = again.usable(batch) if joints_of(batch) == best else None
                     if part is not None:
                         yield part
@@ -282,10 +279,7 @@ def read_base_wrenches(
     tuple of str and Recording
         Frame of the sensor, and wrenches of the sensor on the arm.
 
-    Raises
-    ------
-    RecordingError
-        If no sample is usable.
+    Raises RecordingError if no sample is usable.
     """
     path, dropped = recording.path, Counter[str]()
     heard: set[str] = set()
@@ -295,7 +289,7 @@ def read_base_wrenches(
     ) -> Iterator[SynchronizedBatch]:
         synchronizer = Synchronizer(0.0, 0.1)
         synchronizer.follow(dict.fromkeys(joints, np.inf))
-        joint_reader = JointStateReader(dropped, same.decoder(JOINT_STATE))
+        joint_reader = JointStateReader(dropped, same.decoder(JOINT_STATE), JointBatch)
         wrench_reader = WrenchReader(frame, dropped, same.decoder(WRENCH))
         for chunk in chunks:
             states = list(joint_reader.read(chunk.joint_states))

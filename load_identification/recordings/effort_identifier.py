@@ -51,10 +51,10 @@ class EffortIdentifier(Identifier):
     ) -> None:
         super().__init__(parameters, observer)
         self._stage, self._front, self._needed = stage, front, joints
-        self._reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE))
+        self._reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE), EffortBatch)
 
     def update(self, chunk: Chunk) -> None:
-        for batch in self._reader.read_efforts(chunk.joint_states):
+        for batch in self._reader.read(chunk.joint_states):
             self._joints.update(batch.names)
             samples = self._front(batch)
             if samples.filtered is not None:
@@ -78,10 +78,7 @@ def leg_identifier(
 ) -> EffortIdentifier:
     """Return the pipeline of a parallel machine.
 
-    Raises
-    ------
-    GeometryError
-        If the geometry file `mechanism` cannot be used.
+    Raises GeometryError if the geometry file `mechanism` cannot be used.
     """
     stage = hexapod_filter(mechanism, parameters)
     return EffortIdentifier(
@@ -101,10 +98,8 @@ def joint_identifier(
 ) -> EffortIdentifier:
     """Return the pipeline of an arm that weighs with its joints.
 
-    Raises
-    ------
-    LoadIdentificationError
-        If the arm model, or the robot description with it, cannot be used.
+    Raises LoadIdentificationError if the arm model, or the robot description with it, cannot be
+    used.
     """
     arm = read_arm_model(arm_model)
     stage = effort_filter(arm, parameters)

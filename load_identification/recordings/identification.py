@@ -14,10 +14,11 @@ import numpy as np
 from load_identification.errors import FrameError, RecordingError
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
+from load_identification.interface.batches import JointBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.files import line, numbers
 from load_identification.interface.names import in_words
-from load_identification.interface.parameters import Parameters
+from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.model.frames import with_frame
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import Observer, PayloadStage, WristFront
@@ -27,46 +28,30 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Identification:
-    """Result of identifying the payload in a recording.
-
-    Attributes
-    ----------
-    sign : float
-        Converts on_sensor to the convention of the raw wrench, in which the offset is given.
-    start : int
-        Stamp of the first sample, or of the first one after a jump back [ns].
-    used : int
-        Number of filtered samples used.
-    dropped : collections.Counter
-        Samples dropped, by reason.
-    absent_channels : tuple of str
-        Wrench channels without a signal.
-    events : tuple of Event
-        The last detected changes of load or sensor.
-    remarks : tuple of str
-        Units that cannot be, a delay between the streams, and advice on motion that would have
-        helped.
-    parameters : Parameters
-        Parameters valid for the kind of sensing used.
-    by_efforts : bool
-        Whether the wrench is computed from efforts of joints or legs.
-    """
+    """Result of identifying the payload in a recording."""
 
     estimate: PayloadEstimate
-    sign: float
     start: int
+    """Stamp of the first sample, or of the first one after a jump back [ns]."""
     used: int
+    """Number of filtered samples used."""
     dropped: Counter[str]
+    """Samples dropped, by reason."""
     absent_channels: tuple[str, ...]
+    """Wrench channels without a signal."""
     events: tuple[Event, ...] = ()
+    """The last detected changes of load or sensor."""
     remarks: tuple[str, ...] = ()
+    """Units that cannot be, a delay between the streams, and motion that would have helped."""
     parameters: Parameters = field(default_factory=Parameters)
+    """Parameters valid for the kind of sensing used."""
     by_efforts: bool = False
+    """Whether the wrench is computed from efforts of joints or legs."""
 
     @property
     def offset(self) -> FloatArray:
         """Offset of the raw wrench, (6,) [N, N m]."""
-        return self.sign * self.estimate.offset
+        return CONVENTIONS[self.parameters.wrench_convention] * self.estimate.offset
 
     @property
     def offset_std(self) -> FloatArray:
@@ -169,10 +154,7 @@ class Identifier(ABC):
     def result(self) -> Identification:
         """Return the result.
 
-        Raises
-        ------
-        RecordingError
-            If no sample was usable.
+        Raises RecordingError if no sample was usable.
         """
         estimator = self._payload.estimator
         estimate = estimator.estimate()
@@ -185,7 +167,6 @@ class Identifier(ABC):
         remarks = *words, estimator.advice(self._payload.axes())
         return Identification(
             estimate=estimate,
-            sign=self._payload.sign,
             start=self._start,
             used=estimator.usable.count,
             dropped=dropped,
@@ -223,7 +204,9 @@ class WristIdentifier(Identifier):
         self._front = WristFront(
             settings.synchronizer(parameters), settings.motion_filter(parameters)
         )
-        self._joint_reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE))
+        self._joint_reader = JointStateReader(
+            self._counted, recording.decoder(JOINT_STATE), JointBatch
+        )
         self._wrench_reader = WrenchReader(
             parameters.sensor_frame, self._counted, recording.decoder(WRENCH)
         )
@@ -311,10 +294,7 @@ def identify(
     arm_model : pathlib.Path, optional
         File of an identified arm that weighs with its joints.
 
-    Raises
-    ------
-    LoadIdentificationError
-        If the recording or the robot description cannot be used.
+    Raises LoadIdentificationError if the recording or the robot description cannot be used.
     """
     identifier: Identifier
     if mechanism is None and arm_model is None:

@@ -58,10 +58,7 @@ def _numbers(values: FloatArray) -> list[float]:
 def write_yaml(path: FilePath, fields: dict[str, Any]) -> None:
     """Write the message as YAML, one point per line.
 
-    Raises
-    ------
-    ParameterError
-        If the file cannot be written.
+    Raises ParameterError if the file cannot be written.
     """
     head = {key: fields[key] for key in ('header', 'joint_names')}
     lines = [yaml.safe_dump(head, default_flow_style=None, sort_keys=False), 'points:\n']
@@ -114,12 +111,8 @@ def _serialized(fields: dict[str, Any]) -> bytes:
 def write_bag(path: FilePath, fields: dict[str, Any], topic: str) -> None:
     """Write the message alone to a rosbag2 recording (mcap).
 
-    Raises
-    ------
-    ParameterError
-        If the folder exists or cannot be written.
-    NoRecordingLibraryError
-        If neither rosbag2_py nor rosbags is installed.
+    Raises ParameterError if the folder exists or cannot be written, NoRecordingLibraryError if
+    neither rosbag2_py nor rosbags is installed.
     """
     library = find_library()
     if path.exists():

@@ -53,10 +53,7 @@ class Opened(Protocol):
 class Rosbag2:
     """A recording opened by rosbag2_py.
 
-    Raises
-    ------
-    RuntimeError
-        If it cannot be read.
+    Raises RuntimeError if it cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -182,10 +179,7 @@ LIBRARIES = {
 def find_library() -> Library:
     """Return the first library that can be imported.
 
-    Raises
-    ------
-    NoRecordingLibraryError
-        If there is none.
+    Raises NoRecordingLibraryError if there is none.
     """
     for name, library in LIBRARIES.items():
         with contextlib.suppress(ImportError):

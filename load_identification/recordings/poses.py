@@ -26,28 +26,20 @@ UNIT = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """The n poses of a file.
-
-    Attributes
-    ----------
-    joints : tuple of str
-        The J columns of joint positions; empty if rotations are given.
-    position : (n, J) array
-        [rad or m].
-    rotation : (n, 3, 3) array
-        From S to the base; (0, 3, 3) if joint positions are given.
-    wrench, std : (n, 6) arrays
-        Readings and their standard errors as in the file; NaN if absent [N, N m].
-    lines : (n,) int array
-        Line number of each pose in the file.
-    """
+    """The n poses of a file."""
 
     joints: tuple[str, ...]
+    """The J columns of joint positions; empty if rotations are given."""
     position: FloatArray
+    """(n, J) [rad or m]"""
     rotation: FloatArray
+    """From S to the base, (n, 3, 3); (0, 3, 3) if joint positions are given."""
     wrench: FloatArray
+    """Readings as in the file, (n, 6) [N, N m]; NaN if absent."""
     std: FloatArray
+    """Their standard errors likewise."""
     lines: IntArray
+    """Line number of each pose in the file, (n,)."""
 
 
 def read_poses(path: Path) -> Poses:
@@ -57,10 +49,7 @@ def read_poses(path: Path) -> Poses:
     `fx.std` and so on, and either `qx,qy,qz,qw` or the names of joints. Empty lines and lines that
     begin with # are ignored.
 
-    Raises
-    ------
-    RecordingError
-        If the file is unusable; the text has the line, the column and the value.
+    Raises RecordingError if the file is unusable; the text has the line, the column and the value.
     """
     with named(str(path), RecordingError):
         text = read_text(path)

@@ -50,15 +50,7 @@ class Chunk:
 
 
 class RecordingReader:
-    """Read the three topics of an open recording; see `open_recording`.
-
-    Attributes
-    ----------
-    joint_states, wrenches : int
-        Numbers of messages on these topics.
-    duration : float
-        From the first to the last message of any topic, by recording time [s].
-    """
+    """Read the three topics of an open recording; see `open_recording`."""
 
     def __init__(self, path: Path, topics: Topics, reader: Opened) -> None:
         self.path = path
@@ -70,15 +62,14 @@ class RecordingReader:
         ]
         self.joint_states = self._count(topics.joint_states)
         self.wrenches = self._count(topics.wrench)
+        """Numbers of messages on both topics."""
         self.duration = 1e-9 * reader.duration
+        """From the first to the last message of any topic, by recording time [s]."""
 
     def description(self) -> str:
         """Return the robot description.
 
-        Raises
-        ------
-        RecordingError
-            If there is none, or more than one.
+        Raises RecordingError if there is none, or more than one.
         """
         topic = self.topics.robot_description
         try:
@@ -103,10 +94,7 @@ class RecordingReader:
     def chunks(self) -> Iterator[Chunk]:
         """Yield joint states and wrenches in order of recording, in chunks of `CHUNK`.
 
-        Raises
-        ------
-        RecordingError
-            If the recording is damaged.
+        Raises RecordingError if the recording is damaged.
         """
         chunk, end, count = Chunk(), 0, 0
         wrench, span = self.topics.wrench, round(1e9 * CHUNK)
@@ -174,10 +162,7 @@ class RecordingReader:
 def open_recording(path: Path, topics: Topics) -> Iterator[RecordingReader]:
     """Open a recording: a rosbag2 folder or a single file, mcap or sqlite3.
 
-    Raises
-    ------
-    RecordingError
-        If it is not a recording, is damaged, or lacks a topic.
+    Raises RecordingError if it is not a recording, is damaged, or lacks a topic.
     """
     library = find_library()
     _check_path(path)

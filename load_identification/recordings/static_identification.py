@@ -88,10 +88,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
     in_base : bool
         Whether the wrench is in the axes of the base (about the sensor's origin in either case).
 
-    Raises
-    ------
-    LoadIdentificationError
-        If the file or the description is unusable.
+    Raises LoadIdentificationError if the file or the description is unusable.
     """
     poses = read_poses(path)
     motion, robot, position = _motion(path, poses, parameters)
@@ -133,7 +130,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         torque_drift=longer * lasting.torque_drift,
     )
     estimator = _likeliest(lasting, batch)
-    return _result(estimator, batch, poses, sign, np.array(parameters.gravity), in_base)
+    return _result(estimator, batch, poses, parameters, in_base)
 
 
 def _likeliest(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:
@@ -223,8 +220,7 @@ def _result(
     estimator: PayloadEstimator,
     batch: FilteredBatch,
     poses: Poses,
-    sign: float,
-    gravity: FloatArray,
+    parameters: Parameters,
     in_base: bool,
 ) -> Identification:
     estimate = estimator.estimate()
@@ -241,7 +237,7 @@ def _result(
         reasons.append('inertia: poses at rest do not show it')
     warnings, calibration = tuple(map(in_poses, estimate.warnings)), estimate.calibration
     residual_rms = np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
-    found, turned, misfit = _cause(estimator, batch, gravity)
+    found, turned, misfit = _cause(estimator, batch, np.array(parameters.gravity))
     cause, (outlier, others) = in_poses(found), _outlier(left, poses)
     frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
     order = ', or are qx,qy,qz,qw in another order, or from base to sensor'
@@ -273,11 +269,11 @@ def _result(
             calibration=calibration,
             residual_rms=residual_rms,
         ),
-        sign=sign,
         start=int(batch.stamps[0]),
         used=estimator.usable.count,
         dropped=Counter(),
         absent_channels=tuple(name for name, gone in zip(CHANNELS, absent, strict=True) if gone),
+        parameters=parameters,
     )
 
 

@@ -43,10 +43,7 @@ MOST_WIDE = 10.0
 def write_figures(folder: Path, estimate: ArmEstimate, prediction: Prediction) -> list[Path]:
     """Draw all figures into an existing folder and return their paths.
 
-    Raises
-    ------
-    ParameterError
-        If a figure cannot be written.
+    Raises ParameterError if a figure cannot be written.
     """
     try:
         draw_prediction(folder / PREDICTION, prediction, 'predicted by what is written')

@@ -13,6 +13,7 @@ from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import MOMENTS, RELATIVE_MASS
 from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.interface.names import INTERVAL
+from load_identification.pipeline.settings import requirements
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome, Snapshot
 from load_identification.report.spectrum import Spectrum
@@ -120,11 +121,11 @@ def _draw_uncertainty(
     last = recorder.snapshots[-1]
     known = last.identified[MOMENTS].all()
     largest = float(np.max((last.values - 2.0 * last.std)[MOMENTS])) if known else np.nan
-    required = outcome.required_std * np.array([1.0, 1.0, largest])
+    required = requirements(outcome.parameters)
     panels = (
-        ('mass [kg]', [0], 1.0, max(required[0], RELATIVE_MASS * last.values[0])),
-        ('centre [mm]', [1, 2, 3], 1e3, required[1]),
-        ('inertia [kg·m²]', list(range(4, 10)), 1.0, required[2]),
+        ('mass [kg]', [0], 1.0, max(required.mass, RELATIVE_MASS * last.values[0])),
+        ('centre [mm]', [1, 2, 3], 1e3, required.center_of_mass),
+        ('inertia [kg·m²]', list(range(4, 10)), 1.0, largest * required.inertia),
     )
     for ax, (label, columns, scale, limit) in zip(rows, panels, strict=True):
         for k, j in enumerate(columns):
@@ -240,7 +241,7 @@ def _draw_motion(axes: list[Axes], recorder: Recorder) -> None:
         ax.grid(False, axis='x')
 
 
-def spectrum_figure(spectrum: Spectrum, cutoff: float | None) -> Figure:
+def spectrum_figure(spectrum: Spectrum, cutoff: float) -> Figure:
     """Draw the spectrum of the raw wrench's residuals with its resonances marked."""
     with new_figure(11.0, 5.8) as figure:
         axes = figure.subplots(2, 1, sharex=True)
@@ -252,7 +253,7 @@ def spectrum_figure(spectrum: Spectrum, cutoff: float | None) -> Figure:
                 ax.semilogy(spectrum.frequency, density, color=AXES[k], linewidth=1.0, label=axis)
             ax.set_ylabel(f'{name} [{unit}/√Hz]')
             _show_whole_decades(ax, spectrum.density[:, 3 * group : 3 * group + 3])
-            if cutoff is not None and cutoff < spectrum.frequency[-1]:
+            if cutoff < spectrum.frequency[-1]:
                 ax.axvline(cutoff, color=GREY, linestyle='--')
             for frequency in spectrum.resonances:
                 ax.axvline(frequency, color=VERMILLION, linewidth=6.0, alpha=0.2, zorder=0)
@@ -281,9 +282,9 @@ def _kind(frequency: float) -> str:
     return 'mains hum?' if frequency > MAINS[0] / 2 and off < MAINS_WIDTH else 'resonance'
 
 
-def _label_lines(ax: Axes, spectrum: Spectrum, cutoff: float | None) -> None:
+def _label_lines(ax: Axes, spectrum: Spectrum, cutoff: float) -> None:
     lines = [(f, f'{_kind(f)} {f:.1f} Hz', VERMILLION) for f in spectrum.resonances]
-    if cutoff is not None and cutoff < spectrum.frequency[-1]:
+    if cutoff < spectrum.frequency[-1]:
         lines.append((cutoff, f'cutoff {cutoff:g} Hz', GREY))
     # One below the other, because they may be close together.
     for k, (frequency, words, color) in enumerate(sorted(lines)):

@@ -15,7 +15,7 @@ from rich.table import Table
 from load_identification.errors import ParameterError
 from load_identification.estimation.identifiability import MOMENTS
 from load_identification.estimation.payload_estimate import UNKNOWN_STD
-from load_identification.interface.names import INTERVAL, STAGES, significant
+from load_identification.interface.names import INTERVAL, STAGES, in_words, significant
 from load_identification.model.payload_export import Payload, payload_commands
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome
@@ -69,10 +69,7 @@ class Picture(NamedTuple):
 def check_folder(folder: Path) -> None:
     """Make the folder of a report, before the work rather than after it.
 
-    Raises
-    ------
-    ParameterError
-        If the folder cannot be written to.
+    Raises ParameterError if the folder cannot be written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -173,7 +170,7 @@ def minus(number: str) -> str:
 
 
 def _samples(outcome: Outcome) -> str:
-    dropped = ', '.join(f'{name} {n}' for name, n in outcome.dropped.most_common() if n) or 'none'
+    dropped = in_words(outcome.dropped) or 'none'
     force, torque = outcome.residual_rms
     lines = [f'Samples: {outcome.used} used after filtering; dropped: {escape(dropped)}']
     if np.isfinite(outcome.residual_rms).all():

@@ -55,25 +55,18 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Filtered samples, or averages of bins of samples.
-
-    Attributes
-    ----------
-    seconds : (n,) array
-        Time since time zero of the recorder [s].
-    wrench : (n, 6) array
-        On the sensor [N, N m].
-    low, high : (n, 6) arrays
-        Extremes of the wrench in each bin.
-    matrix : (n, 6, 10) array
-        Regressor of eq. 12.
-    """
+    """Filtered samples, or averages of bins of samples."""
 
     seconds: FloatArray
+    """Time since time zero of the recorder, (n,) [s]."""
     wrench: FloatArray
+    """On the sensor, (n, 6) [N, N m]."""
     low: FloatArray
+    """Least wrench in each bin, (n, 6)."""
     high: FloatArray
+    """Largest wrench in each bin, (n, 6)."""
     matrix: FloatArray
+    """Regressor of eq. 12, (n, 6, 10)."""
 
 
 class Recorder:

@@ -47,10 +47,7 @@ def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
     recorder : Recorder
         With at least one estimate.
 
-    Raises
-    ------
-    ParameterError
-        If they cannot be written.
+    Raises ParameterError if they cannot be written.
     """
     try:
         pictures = [
@@ -149,7 +146,9 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
         ('changes', changes_figure(recorder), 'Change detection', _changes_caption(recorder)),
         (
             'spectrum',
-            spectrum_figure(spectrum, outcome.cutoff) if spectrum is not None else None,
+            spectrum_figure(spectrum, outcome.parameters.cutoff_frequency)
+            if spectrum is not None
+            else None,
             'Spectrum of the residuals',
             _spectrum_caption(recorder, outcome),
         ),
@@ -212,8 +211,7 @@ def _spectrum_caption(recorder: Recorder, outcome: Outcome) -> str:
     if not spectrum.resonances:
         return f'{method} No resonance stands out.'
     peaks = ' and '.join(f'{frequency:.1f} Hz' for frequency in spectrum.resonances)
-    cutoff = outcome.cutoff
-    inside = cutoff is not None and min(spectrum.resonances) < 1.5 * cutoff
+    inside = min(spectrum.resonances) < 1.5 * outcome.parameters.cutoff_frequency
     advice = (
         'It lies in the band of the filter: damp it, move more smoothly, or lower '
         'cutoff_frequency.'

@@ -10,6 +10,7 @@ import numpy as np
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import SOURCES
 from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -64,49 +65,33 @@ def believed_parameters(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Result of an identification, besides the recorded data.
-
-    Attributes
-    ----------
-    source : str
-        Source of the data, for the title.
-    sign : float
-        Converts on_sensor to the convention of the raw wrench, in which the report shows wrenches.
-    required_std : (3,) array
-        Largest standard deviations of an identified mass [kg], centre of mass [m], and inertia as
-        a fraction of the largest moment.
-    residual_rms : (2,) array
-        Of force and torque [N, N m]; NaN if unknown.
-    used : int
-        Number of filtered samples used.
-    dropped : collections.Counter
-        Number of samples dropped, by reason.
-    absent_channels : tuple of str
-        Wrench channels without a signal.
-    description : str or None
-        URDF.
-    cutoff : float or None
-        Cutoff of the filter, if known [Hz].
-    truth : (16,) array or None
-        Ten parameters in message order, then six offsets of the raw wrench.
-    notes : tuple of str
-        Further remarks: unreliable results, and motion that would help.
-    by_efforts : bool
-        Whether the wrench is computed from efforts of joints.
-    """
+    """Result of an identification, besides the recorded data."""
 
     source: str
-    sign: float
-    required_std: FloatArray
+    """Source of the data, for the title."""
+    parameters: Parameters
+    """Those of the identification."""
     residual_rms: FloatArray
+    """Of force and torque, (2,) [N, N m]; NaN if unknown."""
     used: int
+    """Number of filtered samples used."""
     dropped: Counter[str]
+    """Number of samples dropped, by reason."""
     absent_channels: tuple[str, ...] = ()
+    """Wrench channels without a signal."""
     description: str | None = None
-    cutoff: float | None = None
+    """URDF."""
     truth: FloatArray | None = None
+    """Ten parameters in message order, then six offsets of the raw wrench, (16,)."""
     notes: tuple[str, ...] = ()
+    """Further remarks: unreliable results, and motion that would help."""
     by_efforts: bool = False
+    """Whether the wrench is computed from efforts of joints."""
+
+    @property
+    def sign(self) -> float:
+        """Sign between on_sensor and the raw wrench, as which the report shows wrenches."""
+        return CONVENTIONS[self.parameters.wrench_convention]
 
 
 class BinnedSeries:

@@ -43,24 +43,16 @@ SLOWEST = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Averaged spectrum of the residuals of the raw wrench.
-
-    Attributes
-    ----------
-    frequency : (f,) array
-        [Hz]
-    density : (f, 6) array
-        Amplitude spectral density [N/√Hz, N m/√Hz].
-    segments : int
-        Number of averaged stretches.
-    resonances : tuple of float
-        Frequencies with a peak in force, torque or both, strongest first [Hz].
-    """
+    """Averaged spectrum of the residuals of the raw wrench."""
 
     frequency: FloatArray
+    """(f,) [Hz]"""
     density: FloatArray
+    """Amplitude spectral density, (f, 6) [N/√Hz, N m/√Hz]."""
     segments: int
+    """Number of averaged stretches."""
     resonances: tuple[float, ...]
+    """Frequencies with a peak in force, torque or both, strongest first [Hz]."""
 
 
 class SpectrumRecorder:

@@ -16,19 +16,13 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class Group:
-    """Values with a common unit and number of decimals.
-
-    Attributes
-    ----------
-    names : tuple of str
-        One per value.
-    scale : float
-        Number of these units in one SI unit.
-    """
+    """Values with a common unit and number of decimals."""
 
     names: tuple[str, ...]
+    """One per value."""
     unit: str
     scale: float = 1.0
+    """Number of these units in one SI unit."""
 
 
 PARAMETERS = (

@@ -21,6 +21,7 @@ from load_identification.errors import LoadIdentificationError
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.files import DEEPEST, FileError, read_yaml, write_whole
 from load_identification.interface.parameter_file import from_yaml
+from load_identification.interface.parameters import Parameters
 from load_identification.nodes import store
 from load_identification.parallel.geometry import read_geometry
 from load_identification.recordings.identification import Identification
@@ -249,7 +250,9 @@ def example(**changes: Any) -> Identification:
         total_covariance=np.eye(10),
     )
     dropped = Counter({'wrench_not_finite': 12, 'joint_missing': 0})
-    return replace(Identification(estimate, -1.0, START, 13000, dropped, ()), **changes)
+    raw = Parameters(wrench_convention='on_load')
+    whole = Identification(estimate, START, 13000, dropped, (), parameters=raw)
+    return replace(whole, **changes)
 
 
 GOLDEN = """\

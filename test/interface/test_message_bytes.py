@@ -57,7 +57,7 @@ def test_bytes_are_read_as_rclpy_reads_them_whatever_the_layout() -> None:
     plain: Counter[str] = Counter()
     fast: Counter[str] = Counter()
     expected = sorted(flat(read_joint_states(messages, plain, JointBatch)))
-    reader = JointStateReader(fast, decoder(JointState))
+    reader = JointStateReader(fast, decoder(JointState), JointBatch)
     raws = [serialize_message(message) for message in messages]
     got = [s for part in (raws[:7], raws[7:500], raws[500:]) for s in flat(reader.read(part))]
     assert sorted(got) == expected
@@ -72,7 +72,7 @@ def test_a_layout_once_learned_is_read_from_bytes_alone() -> None:
         return decoder(JointState)(raw)
 
     for state in (joints(0), joints(0, carries_velocity=False), joints(0, effort=[1.0, 2.0])):
-        reader = JointStateReader(Counter(), decode)
+        reader = JointStateReader(Counter(), decode, JointBatch)
         assert len(list(flat(reader.read([serialize_message(state)])))) == 1
         decoded.clear()
         state.header = header(START + 77)
@@ -101,7 +101,8 @@ def test_bytes_that_are_no_message_are_counted_and_harm_no_other(seed: int) -> N
         raws.insert(int(rng.integers(len(raws))), rng.bytes(size))
     raws.insert(int(rng.integers(len(raws))), good[0][:-9])
     dropped: Counter[str] = Counter()
-    samples = list(flat(JointStateReader(dropped, decoder(JointState)).read(raws)))
+    reader = JointStateReader(dropped, decoder(JointState), JointBatch)
+    samples = list(flat(reader.read(raws)))
     assert [s[0] for s in samples] == [START + k for k in range(50)]
     assert dropped == {'joint_state_malformed': 7}
     wrenches: Counter[str] = Counter()

@@ -121,7 +121,7 @@ def test_joint_states_of_alternating_layouts_are_paired_in_their_order(equal_len
     raws = [serialize_message(state) for state in states]
     assert len(set(map(len, raws))) == 2 - equal_length
     wrenches = [serialize_message(wrench(k)) for k in range(30)]
-    reader = JointStateReader(Counter(), decoder(JointState))
+    reader = JointStateReader(Counter(), decoder(JointState), JointBatch)
     wrench_reader = WrenchReader('', Counter(), decoder(WrenchStamped))
     for _ in range(2):  # The layouts are not known at first.
         batches = list(

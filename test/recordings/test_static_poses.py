@@ -26,7 +26,7 @@ from load_identification.commands.identify_load import main
 from load_identification.estimation.identifiability import FASTER, REVERSED
 from load_identification.estimation.misfit import words
 from load_identification.estimation.payload_estimate import DOUBT
-from load_identification.interface.batches import CHANNELS, joined
+from load_identification.interface.batches import CHANNELS, JointBatch, joined
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
@@ -235,7 +235,7 @@ def test_real_poses_give_the_known_mass(shared_data: Path, tmp_path: Path) -> No
         pytest.skip(f'no recording {folder}')
     states, wrenches = [], []
     with open_recording(folder / 'bag', Topics()) as recording:
-        joint_reader = JointStateReader(Counter(), recording.decoder(JOINT_STATE))
+        joint_reader = JointStateReader(Counter(), recording.decoder(JOINT_STATE), JointBatch)
         wrench_reader = WrenchReader('', Counter(), recording.decoder(WRENCH))
         for chunk in recording.chunks():
             states += joint_reader.read(chunk.joint_states)

@@ -87,9 +87,10 @@ def rich() -> Recorder:
 
 def outcome(truth: FloatArray | None = TRUTH, sign: float = 1.0) -> Outcome:
     return Outcome(
-        source='a test & more', sign=sign, required_std=np.array([0.01, 0.002, 0.1]),
+        source='a test & more',
+        parameters=Parameters(wrench_convention='on_sensor' if sign > 0.0 else 'on_load'),
         residual_rms=np.array([0.03, 0.002]), used=600, dropped=Counter(stuck=3),
-        description=SIX_JOINTS.urdf, cutoff=20.0, truth=truth,
+        description=SIX_JOINTS.urdf, truth=truth,
     )  # fmt: skip
 
 

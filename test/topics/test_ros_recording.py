@@ -72,7 +72,7 @@ def offline(recorded: Path) -> Offline:
 
 def test_offline_it_gives_the_known_load_and_offset(offline: Offline) -> None:
     estimate, said = yaml.safe_load(offline.whole.estimate_file()), io.StringIO()
-    print_report(Console(file=said, width=200), offline.whole, Parameters())
+    print_report(Console(file=said, width=200), offline.whole)
     words = ' '.join(said.getvalue().split())
     # As a batch least squares on the same recording finds them; the mass as its author says.
     assert estimate['frame'] == 'ft_sensor'

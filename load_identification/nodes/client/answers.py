@@ -62,22 +62,14 @@ def begun(work: Callable[[], T]) -> Pending[T]:
 
 @dataclass(frozen=True)
 class Answer:
-    """The response of a service.
-
-    Attributes
-    ----------
-    service : str
-    success : bool
-    reason : str
-        Reason of a failure; empty on success.
-    numbers : mapping
-        All values of the response; unknown numbers are None.
-    """
+    """The response of a service."""
 
     service: str
     success: bool
     reason: str
+    """Reason of a failure; empty on success."""
     numbers: Mapping[str, Any]
+    """All values of the response; unknown numbers are None."""
 
     @classmethod
     def read(cls, service: str, success: bool, message: str) -> Answer:
@@ -108,29 +100,22 @@ def _number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class MassCheck:
-    """The response of `check_mass`; NaN where one pose does not determine a value.
-
-    Attributes
-    ----------
-    verdict : str
-        `match`, `mismatch` or `inconclusive`.
-    reason : str
-        In words; empty for a match.
-    mass, mass_std : float
-        [kg].
-    center_of_mass, center_of_mass_std : tuple of 3 floats
-        In the sensor frame [m].
-    object : str
-        Name of the recognised object of the catalogue; empty if there is no catalogue or no match.
-    """
+    """The response of `check_mass`; NaN where one pose does not determine a value."""
 
     verdict: str
+    """`match`, `mismatch` or `inconclusive`."""
     reason: str
+    """In words; empty for a match."""
     mass: float
+    """[kg]"""
     mass_std: float
+    """[kg]"""
     center_of_mass: tuple[float, ...]
+    """In the sensor frame, (3,) [m]."""
     center_of_mass_std: tuple[float, ...]
+    """(3,) [m]"""
     object: str
+    """Name of the recognised object of the catalogue; empty without a catalogue or a match."""
 
     @classmethod
     def read(cls, answer: Answer) -> MassCheck:
@@ -153,25 +138,19 @@ class MassCheck:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The response of `calibrate_offset`.
-
-    Attributes
-    ----------
-    offset, std : tuple of 6 floats
-        Offset of the raw wrench [N, N m].
-    drift, drift_std : tuple of 6 floats
-        Change since the last calibration; NaN if there was none [N, N m].
-    samples : int
-    warning : str
-        Empty if there is no reason for a warning.
-    """
+    """The response of `calibrate_offset`."""
 
     offset: tuple[float, ...]
+    """Offset of the raw wrench, (6,) [N, N m]."""
     std: tuple[float, ...]
+    """Of the offset, (6,) [N, N m]."""
     drift: tuple[float, ...]
+    """Change since the last calibration, (6,) [N, N m]; NaN if there was none."""
     drift_std: tuple[float, ...]
+    """Of the drift likewise."""
     samples: int
     warning: str
+    """Empty if there is no reason for a warning."""
 
     @classmethod
     def read(cls, answer: Answer) -> Calibration:
@@ -188,30 +167,24 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Body:
-    """A payload or a tool, in the sensor frame; NaN where unknown.
-
-    Attributes
-    ----------
-    mass, mass_std : float
-        [kg].
-    center_of_mass, center_of_mass_std : tuple of 3 floats
-        [m].
-    inertia, inertia_std : tuple of 6 floats
-        About the centre of mass: xx, xy, xz, yy, yz, zz [kg m²].
-    identified : tuple of str
-        Those of `mass`, `com` and `inertia` that are identified.
-    reason : str
-        Message of the status, in words; empty for a tool.
-    """
+    """A payload or a tool, in the sensor frame; NaN where unknown."""
 
     mass: float
+    """[kg]"""
     mass_std: float
+    """[kg]"""
     center_of_mass: tuple[float, ...]
+    """(3,) [m]"""
     center_of_mass_std: tuple[float, ...]
+    """(3,) [m]"""
     inertia: tuple[float, ...]
+    """About the centre of mass: xx, xy, xz, yy, yz, zz [kg m²]."""
     inertia_std: tuple[float, ...]
+    """In the same order [kg m²]."""
     identified: tuple[str, ...]
+    """Those of `mass`, `com` and `inertia` that are identified."""
     reason: str = ''
+    """Message of the status, in words; empty for a tool."""
 
     @classmethod
     def read(cls, answer: Answer) -> Body:

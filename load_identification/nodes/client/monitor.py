@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -25,6 +25,7 @@ from load_identification.interface.names import (
     OFFSET_KEYS,
     PARAMETER_KEYS,
     STAGES,
+    starting,
 )
 from load_identification.nodes.transport.subscriptions import (
     HISTORY_QOS,
@@ -59,24 +60,20 @@ class Milestone:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate as published: ten parameters in message order, and six offsets.
-
-    Attributes
-    ----------
-    values, std, identified : (10,) arrays
-        NaN where unknown [kg, m, kg m²].
-    offset, offset_std : (6,) arrays
-        NaN where unknown [N, N m].
-    covariance : (16, 16) array
-        Covariance of the inertial parameters about the origin of S, and of the offset.
-    """
+    """An estimate as published: ten parameters in message order, six offsets; NaN: unknown."""
 
     values: FloatArray
+    """(10,) [kg, m, kg m²]"""
     std: FloatArray
+    """(10,) [kg, m, kg m²]"""
     identified: BoolArray
+    """(10,)"""
     offset: FloatArray
+    """(6,) [N, N m]"""
     offset_std: FloatArray
+    """(6,) [N, N m]"""
     covariance: FloatArray
+    """Of the inertial parameters about the origin of S, and of the offset, (16, 16)."""
 
 
 class Rate:
@@ -105,27 +102,18 @@ class Rate:
 
 @dataclass
 class MonitorState:
-    """The newest data received.
-
-    Attributes
-    ----------
-    values : dict
-        Values of the status, by key, as text.
-    words : str
-        Message of the status.
-    heard : float
-        Arrival of the newest status [s, monotonic]; NaN before the first.
-    mass : deque of float
-        Mass at intervals of `HISTORY_STEP` [kg]; NaN where it was not identified.
-    rates : dict of Rate
-        Rates of input topics, filtered samples and status messages.
-    """
+    """The newest data received."""
 
     values: dict[str, str] = field(default_factory=dict)
+    """Values of the status, by key, as text."""
     words: str = 'no status yet'
+    """Message of the status."""
     heard: float = math.nan
+    """Arrival of the newest status [s, monotonic]; NaN before the first."""
     mass: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
+    """Mass at intervals of `HISTORY_STEP` [kg]; NaN where it was not identified."""
     rates: dict[str, Rate] = field(default_factory=dict)
+    """Rates of input topics, filtered samples and status messages."""
     _received: int = 0
     _noted: float = -math.inf
 
@@ -189,14 +177,10 @@ class MonitorState:
         return np.array([self.values.get(f'{k}.identified') == 'true' for k in PARAMETER_KEYS])
 
     @property
-    def dropped(self) -> dict[str, int]:
-        """Number of samples dropped, by reason, in decreasing order."""
-        counts = {
-            key.removeprefix(DROPPED): int(value)
-            for key, value in self.values.items()
-            if key.startswith(DROPPED) and value.isdecimal() and int(value)
-        }
-        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+    def dropped(self) -> Counter[str]:
+        """Number of samples dropped, by reason."""
+        counts = starting(DROPPED, self.values)
+        return Counter({key: int(n) for key, n in counts.items() if n.isdecimal() and int(n)})
 
 
 class StatusListener:

@@ -103,13 +103,8 @@ class LoadIdentification:
             Whether this sensor has measured the expected mass: then its common gain cancels.
             False for a new `expected`.
 
-        Raises
-        ------
-        RefusedError
-            While the arm moves, or no samples arrive.
-        ParameterError
-            If an expectation is invalid.
-        NotAnsweredError
+        Raises RefusedError while the arm moves, or no samples arrive, ParameterError if an
+        expectation is invalid, and NotAnsweredError.
         """
         if expected is not None and by_this_sensor is None:
             by_this_sensor = False
@@ -183,12 +178,8 @@ class LoadIdentification:
         timeout : float
             Longest wait [s].
 
-        Raises
-        ------
-        NotIdentifiedError
-            If it is not identified by then, or the wrench's sign is reversed.
-        NotAnsweredError
-            If there is no pipeline.
+        Raises NotIdentifiedError if it is not identified by then, or the wrench's sign is
+        reversed, and NotAnsweredError if there is no pipeline.
         """
         wanted = {need} if isinstance(need, str) else set(need)
         if not wanted or not wanted <= STAGES.keys():

@@ -26,7 +26,7 @@ from load_identification.nodes.service_responses import Answer, Job
 from load_identification.nodes.store import DriverState
 from load_identification.nodes.transport.description import StaticFrames
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
-from load_identification.pipeline.payload_stage import PayloadStage, present_axes
+from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.conditions import Conditions, Refusal
 from load_identification.weighing.plausibility import too_heavy
@@ -198,7 +198,7 @@ class Handover:
         gravity = self._payload.driver.gravity
         if not np.isfinite(gravity).all():
             return ''
-        axes = present_axes(Robot(description, estimate.frame), self._payload.newest_raw)
+        axes = self._payload.axes(Robot(description, estimate.frame))
         return too_heavy(estimate.total, gravity, axes)
 
     def _hand_over(

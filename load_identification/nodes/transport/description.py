@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import pinocchio
 from geometry_msgs.msg import TransformStamped
@@ -23,6 +23,10 @@ from load_identification.nodes.transport.subscriptions import (
     unheard,
 )
 from load_identification.typing_aliases import FloatArray
+
+if TYPE_CHECKING:
+    from load_identification.arm.payload.effort_filter import EffortFilter
+    from load_identification.signals.motion_filter import DescribedRobot
 
 try:
     import tf2_ros
@@ -122,21 +126,6 @@ class StaticFrames:
         return with_fixed_link(description, link, frame, rotation, vector(found.translation))
 
 
-class Describable(Protocol):
-    """A user of the robot description."""
-
-    @property
-    def waiting_for(self) -> str:
-        """What it lacks, in words; empty: nothing."""
-
-    @property
-    def refused_frame(self) -> str | None:
-        """Frame of the wrench for which the description cannot be used; None: there is none."""
-
-    def set_description(self, description: str, sensor_frame: str = '') -> None:
-        """Set the description; raises LoadIdentificationError if it cannot be used."""
-
-
 class DescriptionReader:
     """Pass the robot description to its user, from the parameter or else from the topic.
 
@@ -145,7 +134,9 @@ class DescriptionReader:
     Raises DescriptionError if the parameter robot_description cannot be used.
     """
 
-    def __init__(self, node: Node, user: Describable, parameters: Parameters) -> None:
+    def __init__(
+        self, node: Node, user: DescribedRobot | EffortFilter, parameters: Parameters
+    ) -> None:
         self._node, self._user = node, user
         self._sensor_frame = parameters.sensor_frame
         self._bad = self._description = self._lacking = self._hung = ''

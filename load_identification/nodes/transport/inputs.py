@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Generic
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from load_identification.interface.batches import EffortBatch, JointBatch, WrenchBatch
+from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
+from load_identification.interface.messages import J
 from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
     DrainedSubscription,
@@ -22,8 +23,6 @@ from load_identification.nodes.transport.subscriptions import (
 
 SILENCE = 0.7
 """Time without a message after which an input is reported [s]."""
-
-J = TypeVar('J', bound=JointBatch)
 
 
 class _Input:
@@ -74,25 +73,21 @@ class _Input:
         )
 
 
-class JointInput(_Input):
-    """Drain /joint_states; unusable messages are counted as `dropped`, by reason.
+class JointInput(_Input, Generic[J]):
+    """Drain /joint_states, in batches of a `kind`; unusable messages are counted as `dropped`.
 
     Joints that two publishers send at once are dropped: which one is right is unknown, and the
     mixture of both is another motion.
     """
 
-    def __init__(self, node: Node, dropped: Counter[str]) -> None:
+    def __init__(self, node: Node, dropped: Counter[str], kind: type[J]) -> None:
         self._dropped = dropped
-        self._reader = JointStateReader(dropped, decoder(JointState))
+        self._reader = JointStateReader(dropped, decoder(JointState), kind)
         super().__init__(node, JointState, '/joint_states', self._reader.label)
 
-    def read(self) -> Iterator[JointBatch]:
+    def read(self) -> Iterator[J]:
         """Return the waiting joint states."""
         return self._of_one_robot(self._reader.read(self._take()))
-
-    def read_efforts(self) -> Iterator[EffortBatch]:
-        """Return the waiting joint states with their efforts."""
-        return self._of_one_robot(self._reader.read_efforts(self._take()))
 
     def _of_one_robot(self, states: Iterator[J]) -> Iterator[J]:
         for batch in states:
@@ -156,7 +151,7 @@ class RawInputs:
 
     def __init__(self, node: Node, frame: str) -> None:
         self.dropped: Counter[str] = Counter()
-        self.joint_states = JointInput(node, self.dropped)
+        self.joint_states = JointInput(node, self.dropped, JointBatch)
         self.wrenches = WrenchInput(node, frame, self.dropped)
 
     def read(self) -> tuple[Iterator[JointBatch], Iterator[WrenchBatch]]:

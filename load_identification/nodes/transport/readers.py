@@ -84,7 +84,7 @@ class SynchronizedReader:
     def __init__(self, node: Node, frame: str, dropped: Counter[str]) -> None:
         self._joint_states = StreamSubscription(node, JointState, 'synchronized/joint_states')
         self._wrenches = StreamSubscription(node, WrenchStamped, 'synchronized/wrench')
-        self._joint_reader = JointStateReader(dropped, decoder(JointState))
+        self._joint_reader = JointStateReader(dropped, decoder(JointState), JointBatch)
         self._wrench_reader = WrenchReader(frame, dropped, decoder(WrenchStamped))
         self._matcher = StampMatcher(2)
 

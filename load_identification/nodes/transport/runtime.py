@@ -22,7 +22,7 @@ import rclpy
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
-from rclpy.exceptions import ParameterException
+from rclpy.exceptions import ParameterException, ParameterNotDeclaredException
 from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -88,9 +88,9 @@ def declare_parameters(
     node.add_on_set_parameters_callback(_checked)
     for service in node.services:
         if service.srv_type is SetParameters:
-            service.callback = functools.partial(_set_parameters, service.callback)
+            service.callback = functools.partial(_set_each, node)
         elif service.srv_type is SetParametersAtomically:
-            service.callback = functools.partial(_set_atomically, service.callback)
+            service.callback = functools.partial(_set_all, node)
     for name in node._parameter_overrides.keys() - _unknown:
         if name not in TABLE and not of_ros(name):
             _unknown.add(name)
@@ -109,12 +109,6 @@ def _checked(parameters: Sequence[Any]) -> SetParametersResult:
     return SetParametersResult(successful=True)
 
 
-def _ours(parameters: Sequence[Any]) -> SetParametersResult:
-    """Return our verdict on what may be set: it names the unit, and that of rclpy does not."""
-    settable = [p for p in parameters if p.name in TABLE and TABLE[p.name].metadata['settable']]
-    return _checked([Parameter.from_parameter_msg(p) for p in settable])
-
-
 def every(period: float, callback: Callable[[], None]) -> None:
     """Call back each period [s] in real time while `run` runs, regardless of simulated time.
 
@@ -123,35 +117,32 @@ def every(period: float, callback: Callable[[], None]) -> None:
     _periodic.append(_Periodic(period, callback))
 
 
-def _set_parameters(callback: Callable[..., Any], request: Any, response: Any) -> Any:
-    """Answer set_parameters through rclpy, one by one; what it raises becomes a reason."""
-    for parameter in request.parameters:
-        try:
-            alone = SetParameters.Request(parameters=[parameter])
-            result = _ours([parameter])
-            if result.successful:
-                result = callback(alone, SetParameters.Response()).results[0]
-        except Exception as error:  # rclpy's check of a range fails on arrays, that of types too
-            result = _refused([parameter.name], error)
-        response.results.append(result)
+def _set_each(node: Node, request: Any, response: Any) -> Any:
+    """Answer set_parameters: each is set on its own."""
+    response.results = [_set(node, [parameter]) for parameter in request.parameters]
     return response
 
 
-def _set_atomically(callback: Callable[..., Any], request: Any, response: Any) -> Any:
-    """Answer set_parameters_atomically through rclpy; what it raises becomes a reason."""
+def _set_all(node: Node, request: Any, response: Any) -> Any:
+    """Answer set_parameters_atomically: all are set, or none."""
+    response.result = _set(node, request.parameters)
+    return response
+
+
+def _set(node: Node, messages: Sequence[Any]) -> SetParametersResult:
+    """Set parameters together, as rclpy does; what it raises becomes a reason."""
     try:
-        response.result = _ours(request.parameters)
-        return callback(request, response) if response.result.successful else response
-    except Exception as error:  # as above
-        response.result = _refused([parameter.name for parameter in request.parameters], error)
-        return response
-
-
-def _refused(names: Sequence[str], error: Exception) -> SetParametersResult:
-    reason = f'parameter {", ".join(names)} cannot be set: {error}'
-    for name in names:
-        if name in TABLE:
-            reason += f'; {name} must be {allowed(name)}'
+        parameters = [Parameter.from_parameter_msg(message) for message in messages]
+        # Our verdict names the unit, and that of rclpy does not.
+        ours = [p for p in parameters if p.name in TABLE and TABLE[p.name].metadata['settable']]
+        result = _checked(ours)
+        return node.set_parameters_atomically(parameters) if result.successful else result
+    except ParameterNotDeclaredException as error:
+        reason = str(error)
+    except Exception as error:  # rclpy's check of a range fails on arrays, that of types too
+        names = [message.name for message in messages]
+        reason = f'parameter {", ".join(names)} cannot be set: {error}'
+        reason += ''.join(f'; {name} must be {allowed(name)}' for name in names if name in TABLE)
     return SetParametersResult(successful=False, reason=reason)
 
 

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rclpy._rclpy_pybind11 import RMWError
@@ -15,7 +15,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
-from load_identification.interface.cdr import Decoder
+if TYPE_CHECKING:
+    from load_identification.interface.cdr import Decoder
 
 QUEUE = 2000
 """Most waiting messages: two seconds of a 1 kHz topic."""

@@ -17,7 +17,6 @@ from load_identification.commands.recorded_load import print_report
 from load_identification.estimation.changes.hypotheses import SLIPPED, UNSEEN
 from load_identification.estimation.events import Event, EventKind
 from load_identification.interface.names import INTERVAL
-from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.client.monitor import MonitorState
 from load_identification.recordings.identification import Identification
@@ -206,9 +205,9 @@ def test_reset_forgets_what_the_fastest_motion_showed_of_another_load() -> None:
 
 def test_identify_load_prints_what_the_event_was() -> None:
     estimate = estimate_of(samples(PUMA, rich_motion(PUMA, 2.0)))
-    result = Identification(estimate, 1.0, 0, 100, Counter(), (), (SLIP,))
+    result = Identification(estimate, 0, 100, Counter(), (), (SLIP,))
     text = io.StringIO()
-    print_report(Console(file=text, width=200), result, Parameters())
+    print_report(Console(file=text, width=200), result)
     assert '7.00 s  load changed: slipped, its mass is unchanged' in text.getvalue()
 
 
