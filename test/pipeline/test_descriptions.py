@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from set_ups import wrist_front
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
-from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import WristFront
 from load_identification.simulation.changes.runs import FRAME, RATE, URDF, lively
 from load_identification.simulation.sensors import WRIST_SENSOR, aluminium_block, simulate
 
@@ -35,19 +34,13 @@ def ticks(count: int) -> Iterator[tuple[JointBatch, WrenchBatch]]:
         )
 
 
-def front_of(urdf: str, sensor_frame: str) -> WristFront:
-    front = WristFront(settings.synchronizer(Parameters()), settings.motion_filter(Parameters()))
-    front.motion_filter.set_description(urdf, sensor_frame)
-    return front
-
-
 @pytest.mark.parametrize('sensor_frame', ['', FRAME])
 @pytest.mark.parametrize('wrong_from', [0, TICKS])
 def test_a_description_of_other_joints_is_named_and_its_correction_used(
     sensor_frame: str, wrong_from: int
 ) -> None:
     """It had been used no more until the node was restarted, and two clocks had been blamed."""
-    front, given = front_of(URDF, sensor_frame), 0
+    front, given = wrist_front(URDF, sensor_frame), 0
     for k, (joints, wrenches) in enumerate(ticks(3 * TICKS)):
         if k == wrong_from:
             front.motion_filter.set_description(OTHER, sensor_frame)
@@ -66,7 +59,7 @@ def test_a_description_of_other_joints_is_named_and_its_correction_used(
 
 
 def test_joints_that_change_their_names_are_used_once_a_description_has_them() -> None:
-    front, given = front_of(URDF, ''), 0
+    front, given = wrist_front(URDF), 0
     for k, (joints, wrenches) in enumerate(ticks(3 * TICKS)):
         if k >= TICKS:
             joints = replace(joints, names=Robot(OTHER, FRAME).joints)

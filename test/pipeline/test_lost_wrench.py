@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from set_ups import wrist_front
 
 from load_identification.interface.batches import CHANNELS, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.status import StatusMessage
-from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage, WristFront
+from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.signals.sensor_health import ABSENT, ALIVE
 from load_identification.signals.synchronizer import GIVEN_UP
 from load_identification.simulation.changes.runs import FRAME, RATE, URDF, lively
@@ -22,12 +22,8 @@ class Wrist:
     """Front, stage and status, fed by tenths of a second."""
 
     def __init__(self) -> None:
-        parameters = Parameters()
-        self.front = WristFront(
-            settings.synchronizer(parameters), settings.motion_filter(parameters)
-        )
-        self.front.motion_filter.set_description(URDF, FRAME)
-        self.stage, self._status = PayloadStage(parameters), StatusMessage('estimator_node')
+        self.front = wrist_front(URDF, FRAME)
+        self.stage, self._status = PayloadStage(Parameters()), StatusMessage('estimator_node')
 
     def identified(self) -> str:
         """Return `mass.identified` of the status."""

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ros_messages import PUMA, TRUTH, recording
+from set_ups import wrist_front
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import WristFront
 from load_identification.typing_aliases import FloatArray
 
 Change = Callable[[FloatArray, FloatArray], FloatArray]
@@ -47,8 +47,7 @@ def worst(change: Change) -> tuple[float, int, str]:
     r = recording()
     t = 1e-9 * (r.stamps - r.stamps[0])
     v = change(t, np.gradient(r.position, t, axis=0))
-    front = WristFront(settings.synchronizer(Parameters()), settings.motion_filter(Parameters()))
-    front.motion_filter.set_description(PUMA)
+    front = wrist_front(PUMA)
     estimator = settings.payload_estimator(replace(Parameters(), systematic_errors='none'))
     errors: list[float] = []
     for k in range(0, len(t), 20):

@@ -43,8 +43,8 @@ def played(
     """Play a cell with some errors and parameters; the arm is as if mounted with that gravity."""
     mount = replace(PUMA, gravity=mounted)
     reach = 0.4 * np.array(mount.upper)
-    motion = random_sines(np.zeros(6), Limits(-reach, reach, np.full(6, 1.5)), 13.0, seed)
-    path = sample(mount, Motion(JointPath((motion,))), 13.0, 250.0)
+    motion = random_sines(np.zeros(6), Limits(-reach, reach, np.full(6, 1.5)), 10.0, seed)
+    path = sample(mount, Motion(JointPath((motion,))), 10.0, 250.0)
     joints, wrenches = record(path, LOAD, Conditions(errors), seed)
     parameters = replace(Parameters(), **{'gravity': mounted, **said})
     batch, _ = filtered(replace(mount, gravity=parameters.gravity), joints, wrenches, parameters)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from estimates import estimated
-from set_ups import ORDINARY, worked
+from estimates import claims, estimated
+from set_ups import ORDINARY, along, worked
 
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.misfit.trials import Kind
@@ -16,12 +16,12 @@ from load_identification.estimation.payload_estimate import PayloadEstimate, Wit
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch, JointBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
 from load_identification.nodes.status import StatusMessage
 from load_identification.pipeline import settings
 from load_identification.pipeline.compensation import LoadTakenOff
-from load_identification.simulation.cells import Conditions, Path, filtered, published, sample
+from load_identification.simulation.cells import Conditions, Path, filtered, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.misfits import (
@@ -65,14 +65,18 @@ def test_in_sound_work_nothing_is_named(fault: Fault, motion: str, conditions: C
 
 @pytest.mark.parametrize(
     ('robot', 'motion', 'mass'),
-    [('puma', 'rich', 0.5), ('puma', 'rich', 9.0), ('scara', 'pauses', 5.0)],
+    [
+        ('puma', 'rich', 0.5),
+        pytest.param('puma', 'rich', 9.0, marks=pytest.mark.seeds),
+        pytest.param('scara', 'pauses', 5.0, marks=pytest.mark.seeds),
+    ],
 )
 def test_a_reversed_sign_is_no_wrong_unit_however_large_the_load(
     robot: str, motion: str, mass: float
 ) -> None:
     """A centre of mass at 0.24 m of 9 kg "would be 22 m from the sensor: torques in mN·m"."""
     reversed_ = SOUND['wrench sign reversed']
-    estimator, batches = worked(reversed_, robot, motion, 8.0, mass=mass)
+    estimator, batches = worked(reversed_, robot, motion, 5.0, mass=mass)
     estimate = estimated(estimator, batches)
     assert estimator.misfit.named.kind is None
     assert estimate.reversed_sign
@@ -81,7 +85,7 @@ def test_a_reversed_sign_is_no_wrong_unit_however_large_the_load(
 
 def test_a_sensor_elsewhere_is_named_with_a_reversed_sign_too() -> None:
     fault = replace(FAULTS['sensor 0.3 m off'], published=lambda path, wrench, rng: -wrench)
-    estimator, batches = worked(fault, 'puma', 'rich', 8.0)
+    estimator, batches = worked(fault, 'puma', 'rich', 5.0)
     estimated(estimator, batches)
     assert estimator.misfit.named.kind is Kind.PLACE
 
@@ -184,15 +188,8 @@ def test_nothing_is_claimed_while_the_set_up_is_wrong() -> None:
 
 def beyond(estimator: PayloadEstimator, batches: list[FilteredBatch]) -> int:
     """Return in how many blocks something is claimed that is 4 standard deviations off."""
-    truth = to_message_order(drawn_load(np.random.default_rng([1, 1]), 1.5).to_vector())
-    count = 0
-    for batch in batches:
-        estimator.update(batch)
-        estimate = estimator.estimate()
-        if estimate is not None:
-            away = np.abs(estimate.values - truth) > 4.0 * estimate.std
-            count += bool((away & estimate.identified).any())
-    return count
+    load = drawn_load(np.random.default_rng([1, 1]), 1.5)
+    return sum(bool((np.abs(each) > 4.0).any()) for _, each in claims(estimator, batches, load))
 
 
 @pytest.mark.parametrize(
@@ -270,14 +267,11 @@ def test_a_pivot_that_is_not_described_is_no_wrong_unit(seed: int) -> None:
     motion = MOTIONS['pauses'](WRIST, 8.0, np.random.default_rng(seed))
     streams = recorded(WRIST, motion, 8.0, load, fault, SHAKEN, seed)
     estimator = settings.payload_estimator(Parameters())
-    for batch in pieces(filtered(WRIST, *streams, Parameters())[0]):
-        estimator.update(batch)
-        estimate = estimator.estimate()
+    batches = pieces(filtered(WRIST, *streams, Parameters())[0])
+    for _, errors in claims(estimator, batches, load):
         assert estimator.misfit.named.kind is None
-        if estimate is not None:
-            away = np.abs(estimate.values - to_message_order(load.to_vector()))
-            assert not (estimate.identified & (away > 4.0 * estimate.std)).any()
-    assert estimate is not None
+        assert not (np.abs(errors) > 4.0).any()
+    estimate = estimated(estimator)
     assert estimate.identified[0]
     assert not estimate.identified[4:].any()
 
@@ -301,11 +295,7 @@ def told(
     def exerted(frame: FrameMotion) -> FloatArray:
         return load_wrench(load, frame) + (0.0 if pull is None else pull(path))
 
-    parameters = replace(Parameters(), gravity=PUMA.gravity)
-    streams = published(path, exerted, Conditions(errors, ('smooth',)), seed)
-    estimator = settings.payload_estimator(parameters)
-    estimator.update(filtered(PUMA, *streams, parameters)[0])
-    return estimated(estimator)
+    return estimated(*along(path, exerted, Conditions(errors, ('smooth',)), seed))
 
 
 def hose(path: Path) -> FloatArray:
