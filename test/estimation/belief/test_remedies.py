@@ -142,7 +142,9 @@ def test_where_the_sensor_measures_is_said_and_the_inertia_holds() -> None:
     assert float(found[1]) == pytest.approx(10.0, abs=2.0)
 
 
-@pytest.mark.parametrize(('seed', 'size'), [(2, 0.004), (2, 0.03)])
+@pytest.mark.parametrize(
+    ('seed', 'size'), [(2, 0.004), pytest.param(2, 0.03, marks=pytest.mark.seeds)]
+)
 def test_a_delay_is_said_once_and_set_as_said_is_gone(seed: int, size: float) -> None:
     errors = replace(NO_ERRORS, lag=size)
     before = 0.003
