@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -42,6 +43,7 @@ def unknown(t: FloatArray, v: FloatArray) -> FloatArray:
     return np.full_like(v, np.nan)
 
 
+@cache
 def worst(change: Change) -> tuple[float, int, str]:
     """Return the worst error of what is identified [std], how often it is, and the warning."""
     r = recording()
