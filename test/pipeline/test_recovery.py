@@ -220,8 +220,11 @@ def test_old_values_under_fresh_stamps_are_named_and_left_out(parts: int) -> Non
 @pytest.mark.parametrize(
     ('value', 'parts', 'share'),
     [
-        *((0.0, 1, 0.05), (0.0, 1, 0.3), (0.0, 6, 0.1), (-1.0, 1, 0.1), (-1.0, 6, 0.05)),
-        *((2.5, 1, 0.3), (2.5, 6, 0.1)),
+        *((0.0, 1, 0.3), (0.0, 6, 0.1), (-1.0, 6, 0.05), (2.5, 1, 0.3)),
+        *(
+            pytest.param(*more, marks=pytest.mark.seeds)
+            for more in ((0.0, 1, 0.05), (-1.0, 1, 0.1), (2.5, 6, 0.1))
+        ),
     ],
 )
 def test_values_filled_in_spoil_nothing_from_the_start_either(
