@@ -27,10 +27,10 @@ def identified(
     joint_friction: float = 0.05,
     known: bool = True,
 ) -> tuple[PayloadEstimate, int]:
-    """Return what is found in ten seconds, and how many events there were."""
+    """Return what is found in eight seconds, and how many events there were."""
     mount = MOUNTS[robot]
-    drawn = MOTIONS[motion](mount, 11.0, np.random.default_rng(5))
-    joints, wrenches = record(sample(mount, drawn, 11.0, 500.0), aluminium_block(), conditions, 5)
+    drawn = MOTIONS[motion](mount, 9.0, np.random.default_rng(5))
+    joints, wrenches = record(sample(mount, drawn, 8.5, 500.0), aluminium_block(), conditions, 5)
     parameters = replace(Parameters(), gravity=mount.gravity, joint_friction=joint_friction)
     batch, _ = filtered(mount, joints, wrenches, parameters)
     estimator = settings.payload_estimator(parameters)
