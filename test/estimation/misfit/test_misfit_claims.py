@@ -145,7 +145,7 @@ RUBBING = Conditions(CellErrors(), tied=('friction',))
 
 def test_what_is_learned_as_friction_hides_no_wrong_set_up() -> None:
     """It was named after 20 s or not at all: tenths of a N m had been subtracted as friction."""
-    estimator, batches = worked(FAULTS['world, tilted 30°'], 'scara', 'pauses', 10.0)
+    estimator, batches = worked(FAULTS['world, tilted 30°'], 'scara', 'pauses', 7.0)
     estimated(estimator, batches)
     assert estimator.misfit.named.kind is Kind.WORLD
 
@@ -163,14 +163,14 @@ def test_friction_of_the_last_joint_is_no_wrong_set_up(robot: str) -> None:
 
 
 def test_a_fault_is_named_with_friction_too() -> None:
-    estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'pauses', 8.0, RUBBING)
+    estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'pauses', 6.0, RUBBING)
     estimated(estimator, batches)
     assert estimator.misfit.named.kind is Kind.ROTATED
 
 
 def test_nothing_is_claimed_while_the_set_up_is_wrong() -> None:
     """And a reset tries again."""
-    estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'rich', 6.0)
+    estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'rich', 4.0)
     estimate = estimated(estimator, batches)
     assert estimate.withheld is Withheld.SET_UP_WRONG
     assert not estimate.identified.any()
@@ -238,7 +238,7 @@ def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for() -> None
     """Two joints wrong at once, as by the description of another robot."""
     one, other = joint_reversed(1), joints_exchanged(2, 4)
     fault = replace(one, joints=lambda joints: other.joints(one.joints(joints)))
-    estimator, batches = worked(fault, 'puma', 'rich', 14.0)
+    estimator, batches = worked(fault, 'puma', 'rich', 11.0)
     assert not beyond(estimator, batches)
     estimate = estimated(estimator)
     assert 'check names, order and signs of the joints' in '; '.join(estimate.reasons)
