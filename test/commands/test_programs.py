@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from processes import DEADLINE, catches
 from ros_group import Group
 
 from load_identification import __version__
+from load_identification.nodes.transport import entry
 
 SCRIPTS = dict(
     re.findall(
@@ -73,12 +75,15 @@ def test_help_is_there_before_anything_that_takes_long_is_imported(program: str)
 
 
 @pytest.mark.parametrize(
-    'words', [('--nonsense',), ('--params-file', '/nowhere.yaml')], ids=['unknown', 'no file']
+    ('program', 'words'),
+    [
+        ('load_identification', ['--nonsense']),
+        ('load_monitor', ['--nonsense']),
+        ('load_demo', ['--params-file', '/nowhere.yaml']),
+        ('hexapod_demo', ['--params-file', '/nowhere.yaml']),
+    ],
 )
-@pytest.mark.parametrize(
-    'program', ['load_identification', 'load_monitor', 'load_demo', 'hexapod_demo']
-)
-def test_ros_arguments_that_cannot_be_read_are_named(program: str, words: tuple[str, ...]) -> None:
+def test_ros_arguments_that_cannot_be_read_are_named(program: str, words: list[str]) -> None:
     ended = subprocess.run(
         command(program, '--ros-args', *words),
         cwd=ROOT,
@@ -91,22 +96,33 @@ def test_ros_arguments_that_cannot_be_read_are_named(program: str, words: tuple[
     assert 'Traceback' not in ended.stderr
 
 
+@pytest.fixture
+def own_signals() -> Iterator[None]:
+    """Give back the signals that a program takes before all else."""
+    before = {number: signal.getsignal(number) for number in entry.END_SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize(
     'words', [('-p', 'gravity:=[1.0]'), ('--gravity', '0', '0', '9.8'), ('--nosuch',)]
 )
 @pytest.mark.parametrize('program', NODES)
-def test_arguments_outside_those_of_ros_are_refused(program: str, words: tuple[str, ...]) -> None:
-    ended = subprocess.run(
-        command(program, '--ros-args', '-p', 'publish_rate:=10.0', '--', *words),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
-    assert ended.returncode == 2, ended.stderr
-    assert ended.stderr.startswith(f'{program}: {" ".join(words)!r}: parameters and remappings')
-    assert f'{program} --ros-args -p' in ended.stderr
-    assert ended.stderr.count('\n') == 1
+@pytest.mark.usefixtures('own_signals')
+def test_arguments_outside_those_of_ros_are_refused(
+    program: str,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own = ['--ros-args', '-p', 'publish_rate:=10.0', '--', *words]
+    monkeypatch.setattr(sys, 'argv', [program, *own])
+    assert getattr(entry, program)() == 2
+    _, said = capsys.readouterr()
+    assert said.startswith(f'{program}: {" ".join(words)!r}: parameters and remappings')
+    assert f'{program} --ros-args -p' in said
+    assert said.count('\n') == 1
 
 
 def command_line(process: subprocess.Popen[str]) -> str:

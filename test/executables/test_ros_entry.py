@@ -67,8 +67,9 @@ def has_loaded(process: subprocess.Popen[str], library: str) -> bool:
     return library in Path(f'/proc/{process.pid}/maps').read_text(encoding='utf-8')
 
 
-@pytest.mark.parametrize('number', entry.END_SIGNALS)
-@pytest.mark.parametrize('library', IMPORTED)
+@pytest.mark.parametrize(
+    ('library', 'number'), list(zip(IMPORTED, 2 * entry.END_SIGNALS, strict=True))
+)
 def test_a_signal_among_the_imports_ends_it_with_status_0(
     number: signal.Signals, library: str
 ) -> None:

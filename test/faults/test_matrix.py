@@ -277,7 +277,6 @@ def faults() -> dict[str, Fault]:
 
 
 SHORT = (
-    'wrench repeats itself',
     'no wrench',
     'wrenches read in batches',
     'position NaN',

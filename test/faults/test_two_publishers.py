@@ -1,15 +1,16 @@
-"""Two publishers of one topic or joint at once: named, and neither is believed."""
+"""Two publishers of one topic or joint, or two nodes of one name, at once: they are named."""
 
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import WrenchStamped
-from ros_faults import IDS, PROCESSES, Live, in_three_too, living
-from ros_group import RELIABLE
+from ros_faults import IDS, PROCESSES, Live, Three, in_three_too, living
+from ros_group import RELIABLE, Group
 from ros_messages import (
     FRAME,
     NS,
@@ -161,3 +162,32 @@ def test_two_publishers_of_the_same_joints_are_named(live: Live, more: list[str]
         'two publishers give different positions of joint_1, joint_2, joint_3, joint_4, joint_5'
     )
     group.wait_for(lambda: words in pipeline.words, words)
+
+
+def test_the_second_node_of_a_name_says_so_and_stores_nothing() -> None:
+    words = 'another node of this name keeps'
+    with Group() as group:
+        first = group.start('estimator')
+        group.wait_for(lambda: 'tf2_ros' in first.output, 'the first node')
+        second = group.start('estimator')
+        group.wait_for(lambda: words in second.output, 'the words of the second')
+        assert 'nothing is stored here' in second.output
+        assert words not in first.output
+        assert first.alive
+        assert second.alive
+
+
+@pytest.mark.parametrize('node', ['fusion', 'filter'])
+def test_two_nodes_at_once_are_named_and_all_is_well_after(three: Three, node: str) -> None:
+    pipeline, _ = three
+    group, words = pipeline.group, f'does {node}_node run twice?'
+    second = group.start(node)
+
+    def play() -> None:
+        group.play(feed(recording(), group.next_base(), last=100), 2.0)
+
+    group.wait_for(lambda: words in pipeline.words, 'the second node', meanwhile=play)
+    assert pipeline.status['state'] == 'waiting'
+    second.send(signal.SIGTERM)
+    second.wait()
+    group.wait_for(lambda: pipeline.status['state'] != 'waiting', 'samples', meanwhile=play)

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from set_ups import wrist_front
 
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch
@@ -16,8 +17,7 @@ from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
-from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage, Samples, WristFront
+from load_identification.pipeline.payload_stage import PayloadStage, Samples
 from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.simulation.monte_carlo import PARAMETERS, Case, Study, identify, study
 from load_identification.simulation.robots import MOUNTS, puma_description
@@ -124,8 +124,7 @@ UNKNOWN |= {'motion_by_joint': np.empty((0, 9, 0)), 'gravity_by_tilt': np.empty(
 def estimated(sim: Recording, taken: int, passed_on: int, over_topics: bool) -> PayloadEstimate:
     """Return the estimate of 6 s, taken and passed on filtered so many samples at a time."""
     parameters = Parameters(systematic_errors='none')
-    front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
-    front.motion_filter.set_description(puma_description())
+    front = wrist_front(puma_description(), parameters=parameters)
     stage, completion = PayloadStage(parameters), MotionOfUnknownRobot()
     # Between the paper's move and the rich motion it stands for half a second.
     rows = np.concatenate([np.arange(600), np.full(100, 600), np.arange(600, 1200)])

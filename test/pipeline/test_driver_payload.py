@@ -8,6 +8,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from estimates import estimated
+from set_ups import wrist_front
 
 from load_identification.estimation.events import EventKind
 from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
@@ -18,8 +19,7 @@ from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
-from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage, WristFront
+from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.simulation.motions import PUMA_LOWER, PUMA_UPPER
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
@@ -51,10 +51,7 @@ class Cell:
 
     def __init__(self, sim: Recording, parameters: Parameters | None = None) -> None:
         parameters = parameters or Parameters(systematic_errors='none')
-        self.front = WristFront(
-            settings.synchronizer(parameters), settings.motion_filter(parameters)
-        )
-        self.front.motion_filter.set_description(PUMA)
+        self.front = wrist_front(PUMA, parameters=parameters)
         self.stage = PayloadStage(parameters)
         self.driver = self.stage.driver
         self.sim, self.now = sim, 1

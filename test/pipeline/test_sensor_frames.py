@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from set_ups import wrist_front
 
 from load_identification.estimation.belief.tool import NO_TOOL
 from load_identification.estimation.events import EventKind
@@ -19,7 +20,7 @@ from load_identification.nodes.store import StoredTool
 from load_identification.pipeline import settings
 from load_identification.pipeline.compensation import NONE, Compensation, LoadTakenOff
 from load_identification.pipeline.driver_payload import DriverPayload
-from load_identification.pipeline.payload_stage import PayloadStage, Samples, WristFront
+from load_identification.pipeline.payload_stage import PayloadStage, Samples
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import FRAME, RATE, URDF, filtered, lively, pieces
 from load_identification.simulation.sensors import (
@@ -150,8 +151,7 @@ def test_a_description_that_is_corrected_starts_afresh_where_it_moves_otherwise(
     turned = URDF.replace(placed, placed + wrong)
     assert turned != URDF
     stage = PayloadStage(Parameters())
-    front = WristFront(settings.synchronizer(Parameters()), settings.motion_filter(Parameters()))
-    front.motion_filter.set_description(turned, FRAME)
+    front = wrist_front(turned, FRAME)
     for k, (joints, wrenches) in enumerate(parts(recording)):
         if k == 40:
             front.motion_filter.set_description(URDF + '<!-- corrected -->', FRAME)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from ros_messages import PUMA, TRUTH, recording
+from set_ups import wrist_front
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import WristFront
 from load_identification.typing_aliases import FloatArray
 
 Change = Callable[[FloatArray, FloatArray], FloatArray]
@@ -26,29 +27,17 @@ def late(t: FloatArray, v: FloatArray) -> FloatArray:
     return out
 
 
-def tenth_more(t: FloatArray, v: FloatArray) -> FloatArray:
-    return 1.1 * v
-
-
-def degrees(t: FloatArray, v: FloatArray) -> FloatArray:
-    return np.degrees(v)
-
-
-def one_reversed(t: FloatArray, v: FloatArray) -> FloatArray:
-    return v * [1.0, 1.0, 1.0, -1.0, 1.0, 1.0]
-
-
 def unknown(t: FloatArray, v: FloatArray) -> FloatArray:
     return np.full_like(v, np.nan)
 
 
+@cache
 def worst(change: Change) -> tuple[float, int, str]:
     """Return the worst error of what is identified [std], how often it is, and the warning."""
     r = recording()
     t = 1e-9 * (r.stamps - r.stamps[0])
     v = change(t, np.gradient(r.position, t, axis=0))
-    front = WristFront(settings.synchronizer(Parameters()), settings.motion_filter(Parameters()))
-    front.motion_filter.set_description(PUMA)
+    front = wrist_front(PUMA)
     estimator = settings.payload_estimator(replace(Parameters(), systematic_errors='none'))
     errors: list[float] = []
     for k in range(0, len(t), 20):
@@ -69,9 +58,9 @@ def worst(change: Change) -> tuple[float, int, str]:
     ('change', 'words'),
     [
         (late, 'lags its position by'),
-        (tenth_more, 'is 1.10 × the derivative'),
-        (degrees, '57.3'),
-        (one_reversed, 'velocity of joint_4 is -1.00'),
+        (lambda _, v: 1.1 * v, 'is 1.10 × the derivative'),
+        (lambda _, v: np.degrees(v), '57.3'),
+        (lambda _, v: v * [1.0, 1.0, 1.0, -1.0, 1.0, 1.0], 'velocity of joint_4 is -1.00'),
     ],
 )
 def test_wrong_velocities_are_named_and_spoil_no_claim(change: Change, words: str) -> None:

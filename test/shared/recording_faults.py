@@ -74,9 +74,3 @@ def poses(recording: Recording, count: int, period: float, seed: int = 0) -> Rec
     stamps = recording.stamps[0] + np.round(1e9 * period * np.arange(count)).astype(np.int64)
     found = picked(recording, chosen)
     return replace(found, stamps=stamps, velocity=np.full_like(found.velocity, np.nan))
-
-
-def restamped(recording: Recording, period: float) -> Recording:
-    """Return every so many samples of a recording, so that one comes each period [s]."""
-    step = round(period / float(np.median(np.diff(seconds(recording)))))
-    return picked(recording, slice(None, None, step))

@@ -21,7 +21,6 @@ from changed_messages import (
 )
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import AccelStamped, TwistStamped, Wrench, WrenchStamped
-from processes import ForkedProcess
 from ros_group import Group
 from ros_messages import (
     NAMESPACE,
@@ -97,21 +96,6 @@ def test_bytes_that_are_no_message_do_no_harm(live: Pipeline) -> None:
         return messages
 
     live.play(recording(), change)
-    assert_holds(live)
-
-
-def test_garbage_for_a_description_is_refused_and_a_good_one_taken(
-    live: Pipeline, process: ForkedProcess
-) -> None:
-    for garbage in ('garbage', '<robot', '<html/>', '<robot name="r"/>x'):
-        refused = process.output.count('description cannot be used')
-        live.group.describe(garbage)
-        live.group.wait_for(
-            lambda: process.output.count('description cannot be used') > refused,  # noqa: B023
-            f'the refusal of {garbage}',
-        )
-    live.group.describe(PUMA.replace('<robot', '<!-- again --><robot', 1))
-    live.play(recording())
     assert_holds(live)
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from set_ups import wrist_front
 
 from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.belief.tool import NO_TOOL
@@ -16,8 +17,7 @@ from load_identification.interface.batches import FilteredBatch, SynchronizedBat
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import FrameMotion
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.pipeline import settings
-from load_identification.pipeline.payload_stage import PayloadStage, Samples, WristFront
+from load_identification.pipeline.payload_stage import PayloadStage, Samples
 from load_identification.simulation.cells import Conditions, published, record, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.motions import MOTIONS, Motion
@@ -63,14 +63,6 @@ class Weighed:
 ERRORS = Conditions(CellErrors(), tied=('smooth', 'path'))
 
 
-def stages(urdf: str) -> tuple[WristFront, PayloadStage]:
-    """Return the stages of the pipeline."""
-    parameters = Parameters()
-    front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
-    front.motion_filter.set_description(urdf)
-    return front, PayloadStage(parameters)
-
-
 @cache
 def weigh_in_a_cell(
     seed: int, still: float = 0.0, more: float = 0.0
@@ -94,7 +86,7 @@ def weigh_in_a_cell(
         return load_wrench(aluminium_block(), frame) * on[:, None]
 
     joints, wrenches = published(path, exerted, ERRORS, seed)
-    front, stage = stages(mount.urdf)
+    front, stage = wrist_front(mount.urdf), PayloadStage(Parameters())
     found: list[Weight] = []
     for begin in range(0, len(path.stamps), 25):
         some = slice(begin, begin + 25)
@@ -198,7 +190,7 @@ def test_weighings_in_one_rest_agree_with_what_was_published_then() -> None:
     path = sample(mount, Motion(JointPath((*moved.pieces, Move(end, end, 12.0)))), 24.0, 125.0)
     load = drawn_load(np.random.default_rng([6, 1]), 5.0)
     joints, wrenches = record(path, load, ERRORS, 6)
-    front, stage = stages(mount.urdf)
+    front, stage = wrist_front(mount.urdf), PayloadStage(Parameters())
     std, own, due = [], 0.0, 1.0
     for begin in range(0, len(path.stamps), 6):
         some, weigher = slice(begin, begin + 6), stage.weigher

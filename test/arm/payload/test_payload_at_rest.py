@@ -31,9 +31,16 @@ from load_identification.simulation.weighing_arm import (
 MOVED, STOOD = 8.0, 8.0
 """Duration of each motion, and of the rest between [s]."""
 
+Rested = dict[InertialParameters | None, list[FilteredBatch]]
+
+
+@pytest.fixture(scope='module')
+def rested(loaded: Run) -> Rested:
+    """Return what comes of a motion, a rest, and a motion, by the load since the rest began."""
+    return {body: list(samples(loaded, body)) for body in (PAYLOAD, None)}
+
 
 def samples(loaded: Run, afterwards: InertialParameters | None) -> Iterator[FilteredBatch]:
-    """Yield what comes of a motion, a rest whose load is `afterwards`, and a motion with that."""
     again = run(MOVED, 6, afterwards)
     still = np.repeat(loaded.position[-1:], round(STOOD * RATE), axis=0)
     standing = link_torque(still, 0.0 * still, 0.0 * still, afterwards)
@@ -57,10 +64,10 @@ def told(batch: FilteredBatch) -> list[int]:
     return batch.stamps[np.isfinite(batch.wrench).any(axis=1)].tolist()
 
 
-def test_only_samples_that_tell_anything_are_used_and_stamp_the_estimate(loaded: Run) -> None:
+def test_only_samples_that_tell_anything_are_used_and_stamp_the_estimate(rested: Rested) -> None:
     estimator, usable = make_estimator(), []
     silent = 0
-    for batch in samples(loaded, PAYLOAD):
+    for batch in rested[PAYLOAD]:
         usable += told(batch)
         silent += len(batch.stamps) - len(told(batch))
         estimator.update(batch)
@@ -75,11 +82,11 @@ def test_only_samples_that_tell_anything_are_used_and_stamp_the_estimate(loaded:
 
 @pytest.mark.parametrize('afterwards', [PAYLOAD, None])
 def test_what_was_known_before_a_rest_comes_back_unless_the_load_has_changed(
-    loaded: Run, afterwards: InertialParameters | None
+    loaded: Run, rested: Rested, afterwards: InertialParameters | None
 ) -> None:
     estimator, end, longest = make_estimator(), int(100e9 + 1e9 * len(loaded.stamps) / RATE), 0.0
     back = None
-    for batch in samples(loaded, afterwards):
+    for batch in rested[afterwards]:
         estimator.update(batch)
         estimate, now = estimator.estimate(), estimator.newest
         if now < end or estimate is None:
@@ -101,15 +108,15 @@ def test_what_was_known_before_a_rest_comes_back_unless_the_load_has_changed(
     assert changed == (afterwards is None)
 
 
-def test_stamps_that_jump_back_at_rest_are_found(loaded: Run) -> None:
-    estimator, rested = make_estimator(), []
-    for batch in samples(loaded, PAYLOAD):
+def test_stamps_that_jump_back_at_rest_are_found(rested: Rested) -> None:
+    estimator, silent = make_estimator(), []
+    for batch in rested[PAYLOAD]:
         estimator.update(batch)
         if estimator.usable.missing_for(estimator.newest) > UNMEASURED:
-            rested.append(batch)
-        if len(rested) > 10:
+            silent.append(batch)
+        if len(silent) > 10:
             break
     # Newer than all that told anything, older than the newest.
-    estimator.update(rested[0])
+    estimator.update(silent[0])
     assert estimator.events.newest.kind is EventKind.STAMPS_JUMPED_BACK
     assert estimator.estimate() is None

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from estimates import claims
+from set_ups import along
 
 from load_identification.estimation.belief.error_budget import sharpened
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import make_block
 from load_identification.interface.batches import JointBatch, SynchronizedBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
 from load_identification.pipeline import settings
 from load_identification.signals.differentiator import Differentiator
@@ -22,7 +24,7 @@ from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors
-from load_identification.simulation.sensors import WRIST_SENSOR
+from load_identification.simulation.sensors import WRIST_SENSOR, load_wrench
 
 
 @pytest.mark.parametrize('published', [False, True])
@@ -114,28 +116,21 @@ def test_what_stands_still_has_no_noise_of_accelerations() -> None:
 
 def test_joint_stamps_that_jitter_by_two_milliseconds_spoil_nothing() -> None:
     mount, seed = MOUNTS['seven_joints'], 1010
-    parameters = replace(Parameters(), gravity=mount.gravity)
     sensors = replace(WRIST_SENSOR, force_noise=0.05, torque_noise=0.001)
     conditions = Conditions(CellErrors(), jitter=2e-3, sensors=sensors)
     path = sample(mount, MOTIONS['pauses'](mount, 21.0, np.random.default_rng([seed, 0])), 21, 500)
     rng = np.random.default_rng([seed, 1])
     load = drawn_load(rng, float(np.exp(rng.uniform(*np.log((0.3, 5.0))))))
-    truth = to_message_order(load.to_vector())
-    estimator = settings.payload_estimator(parameters)
-    worst = 0.0
-    batch, _ = filtered(mount, *record(path, load, conditions, seed), parameters)
-    for piece in pieces(batch):
-        estimator.update(piece)
-        estimate = estimator.estimate()
-        if estimate is not None and estimate.identified.any():
-            away = (np.abs(estimate.values - truth) / estimate.std)[estimate.identified]
-            worst = max(worst, float(away.max()))
+    estimator, batches = along(path, partial(load_wrench, load), conditions, seed)
+    errors = np.concatenate([each for _, each in claims(estimator, batches, load)])
     assert estimator.usable.count > 800
-    assert 0.0 < worst < 4.0
+    assert 0.0 < np.abs(errors).max() < 4.0
     assert not estimator.events.since(0)
 
 
-@pytest.mark.parametrize(('motion', 'seed'), [('rich', 3), ('pauses', 4)])
+@pytest.mark.parametrize(
+    ('motion', 'seed'), [('rich', 3), pytest.param('pauses', 4, marks=pytest.mark.seeds)]
+)
 def test_blocks_that_named_a_heavier_load_weigh_what_its_noise_allows(
     motion: str, seed: int
 ) -> None:
@@ -153,12 +148,7 @@ def test_blocks_that_named_a_heavier_load_weigh_what_its_noise_allows(
     wrench = np.where(late[:, None], recorded[1][1].wrench, wrenches.wrench)
     batch, _ = filtered(mount, joints, replace(wrenches, wrench=wrench), parameters)
     estimator, worst = settings.payload_estimator(parameters), 0.0
-    truth = to_message_order(loads[1].to_vector())
-    for piece in pieces(batch):
-        estimator.update(piece)
-        estimate = estimator.estimate()
-        named = [event.kind for event in estimator.events.since(0)]
-        if estimate is not None and EventKind.LOAD_CHANGED in named:
-            away = (np.abs(estimate.values - truth) / estimate.std)[estimate.identified]
-            worst = max(worst, float(away.max(initial=0.0)))
+    for _, errors in claims(estimator, pieces(batch), loads[1]):
+        if EventKind.LOAD_CHANGED in [event.kind for event in estimator.events.since(0)]:
+            worst = max(worst, float(np.abs(errors).max(initial=0.0)))
     assert 0.0 < worst < 3.0

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from estimates import estimated
+from estimates import claims, estimated
+from set_ups import along
 
 from load_identification.estimation.changes.first_load import BEFORE_KNOWN
 from load_identification.estimation.events import EventKind
@@ -14,7 +15,7 @@ from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.messages import NS
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
@@ -35,7 +36,7 @@ from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import FloatArray
 
-BEGINS, ENDS = 8.0, 20.0
+BEGINS, ENDS = 8.0, 14.0
 """When noise grows, and when it falls again [s]."""
 
 ONLY_NOISE = [EventKind.CHANGE_DETECTED, EventKind.UNCHANGED]
@@ -114,16 +115,19 @@ def test_a_grasp_at_rest_is_no_load_of_tons() -> None:
     def exerted(frame: FrameMotion) -> FloatArray:
         return load_wrench(tool, frame) + on * load_wrench(more, frame)
 
-    joints, wrenches = published(path, exerted, scenarios.CELL, 1)
-    batch, _ = filtered(mount, joints, wrenches, Parameters())
-    stage = settings.payload_estimator(Parameters())
-    for piece in pieces(batch):
-        stage.update(piece)
+    stage, batches = along(path, exerted, scenarios.CELL, 1)
+    for batch in batches:
+        stage.update(batch)
         assert not stage.misfit.suspicion
 
 
 @pytest.mark.parametrize(
-    ('motion', 'changed', 'zeroed'), [('creep', 4.5, 8.5), ('creep', 4.5, 5.9), ('rich', 5.5, 6.0)]
+    ('motion', 'changed', 'zeroed'),
+    [
+        ('creep', 4.5, 8.5),
+        pytest.param('creep', 4.5, 5.9, marks=pytest.mark.seeds),
+        ('rich', 5.5, 6.0),
+    ],
 )
 def test_a_load_that_was_never_named_is_not_that_of_before_once_the_sensor_is_zeroed(
     motion: str, changed: float, zeroed: float
@@ -133,7 +137,7 @@ def test_a_load_that_was_never_named_is_not_that_of_before_once_the_sensor_is_ze
     before, after = drawn_load(rng, rng.uniform(0.5, 1.5)), drawn_load(rng, rng.uniform(0.5, 2.0))
     moved = 16.0 if motion == 'creep' else 5.0
     drawn = MOTIONS[motion](mount, moved, np.random.default_rng([0, 0]))
-    path = sample(mount, drawn, zeroed + 7.0, 250.0)
+    path = sample(mount, drawn, zeroed + 4.5, 250.0)
     share = np.clip((path.stamps * 1e-9 - changed) / 0.4, 0.0, 1.0)[:, None]
 
     def exerted(frame: FrameMotion) -> FloatArray:
@@ -164,14 +168,11 @@ def test_a_sensor_zeroed_in_the_first_second_costs_a_second(zeroed: float, note:
     later = wrenches.stamps * 1e-9 > zeroed
     wrenches.wrench[later] -= wrenches.wrench[np.argmax(later)]
     parameters = replace(Parameters(), gravity=mount.gravity)
-    stage, claimed = settings.payload_estimator(parameters), []
-    for piece in pieces(filtered(mount, joints, wrenches, parameters)[0]):
-        stage.update(piece)
-        estimate = stage.estimate()
-        if estimate is not None and 1e-9 * stage.newest > zeroed + 0.5 and estimate.identified[0]:
-            known, truth = estimate.identified, to_message_order(load.to_vector())
-            assert np.abs((estimate.values - truth)[known] / estimate.std[known]).max() < 4.0
-            claimed.append(1e-9 * stage.newest)
+    stage = settings.payload_estimator(parameters)
+    batches = pieces(filtered(mount, joints, wrenches, parameters)[0])
+    found = list(claims(stage, batches, load, zeroed + 0.5))
+    assert np.abs(np.concatenate([errors for _, errors in found])).max() < 4.0
+    claimed = [now for now, errors in found if errors.size]
     assert claimed[0] < 4.5
     assert claimed[-1] > 7.5
     assert stage.events.newest.note == note
@@ -223,25 +224,15 @@ def louder(factor: float, push: float = 0.0) -> tuple[list[EventKind], float, li
         pushed = np.hstack([force, np.cross([0.02, 0.01, 0.1], force)])
         return load_wrench(load, frame) + lasting * (noise + pushed)
 
-    joints, wrenches = published(path, exerted, scenarios.CELL, 1)
-    batch, _ = filtered(mount, joints, wrenches, Parameters())
-    stage = settings.payload_estimator(replace(Parameters(), gravity=mount.gravity))
-    truth, worst, claimed = to_message_order(load.to_vector()), 0.0, []
+    stage, batches = along(path, exerted, scenarios.CELL, 1)
+    worst, claimed = 0.0, []
     events: list[EventKind] = []
-    for piece in pieces(batch):
-        stage.update(piece)
-        estimate = stage.estimate()
-        now = 1e-9 * stage.newest
+    # One block, and what the filter smears, pass before a change is noticed.
+    for now, errors in claims(stage, batches, load, BEGINS + 0.5):
         if now < ENDS:
             events = [event.kind for event in stage.events.since(0)]
-        # One block, and what the filter smears, pass before a change is noticed.
-        if estimate is None or now < BEGINS + 0.5 or not estimate.identified[0]:
-            continue
-        known = estimate.identified
-        away = (estimate.values - truth)[known] / estimate.std[known]
-        worst = max(worst, float(np.abs(away).max()))
-        if now < ENDS:
-            claimed.append(now)
+            claimed += [now] if errors.size else []
+        worst = max(worst, float(np.abs(errors).max(initial=0.0)))
     return events, worst, claimed
 
 
@@ -278,28 +269,27 @@ def test_a_load_that_becomes_another_one_slowly_is_not_claimed_and_identified_an
     assert np.abs(found.mass[-8:]).max() < 3.0
 
 
-def test_a_load_that_is_poured_out_with_the_tool_down_is_no_drift() -> None:
-    """With gravity in one direction a fast walk of the offset explains it: 17 std off."""
-    change, motion = slow.SLOW['pouring, tool down']
-    found = slow.run(replace(change, seconds=72.0), motion, 3)
-    assert found.mass.size > 15
+@pytest.mark.parametrize(
+    ('change', 'motion', 'seed', 'least'),
+    [
+        # With gravity in one direction a fast walk of the offset explains it: 17 std off.
+        pytest.param(
+            replace(slow.POURING, seconds=72.0), 'tool-down', 3, 16, marks=pytest.mark.seeds
+        ),
+        # Once the mass was wrong, no walk of the load with a constant offset fitted: 8 std.
+        (replace(slow.POURING, share=filled, seconds=40.0), 'pauses', 4, 11),
+        # It had been drift of the offset, and the mass claimed all the time: 31 std off.
+        (replace(slow.SLOW['pouring, at rest'][0], seconds=72.0), 'held', 0, 31),
+    ],
+    ids=['tool down', 'quickly', 'at rest'],
+)
+def test_a_load_that_changes_slowly_is_no_drift(
+    change: slow.SlowLoad, motion: str, seed: int, least: int
+) -> None:
+    found = slow.run(change, motion, seed)
+    assert found.mass.size >= least
     assert np.abs(found.mass).max() < 4.0
-
-
-def test_a_load_that_is_filled_quickly_is_no_drift() -> None:
-    """Once the mass was wrong, no walk of the load with a constant offset fitted: 8 std."""
-    found = slow.run(replace(slow.POURING, share=filled, seconds=40.0), 'pauses', 4)
-    assert found.mass.size > 10
-    assert np.abs(found.mass).max() < 4.0
-
-
-def test_a_load_that_is_poured_out_at_rest_is_not_claimed() -> None:
-    """It had been drift of the offset, and the mass claimed all the time: 31 std off."""
-    change, motion = slow.SLOW['pouring, at rest']
-    found = slow.run(replace(change, seconds=72.0), motion, 0)
-    assert found.mass.size > 30
-    assert np.abs(found.mass).max() < 4.0
-    assert found.last == 1.0
+    assert motion != 'held' or found.last == 1.0
 
 
 def handed_over(
@@ -325,11 +315,8 @@ def handed_over(
         noise = shakes * share * NOISE * rng.standard_normal((len(share), 6))
         return (share if taken else 1.0 - share) * load_wrench(part, frame) + noise
 
-    parameters = replace(Parameters(), gravity=mount.gravity)
-    conditions = Conditions(CellErrors(), ('smooth', 'rough'))
-    batch, _ = filtered(mount, *published(way, exerted, conditions, seed), parameters)
-    stage = settings.payload_estimator(parameters)
-    estimate = estimated(stage, pieces(batch.select(batch.stamps < 18 * NS)))
+    stage, batches = along(way, exerted, Conditions(CellErrors(), ('smooth', 'rough')), seed)
+    estimate = estimated(stage, (batch for batch in batches if batch.stamps[0] < 18 * NS))
     return [event.kind for event in stage.events.since(0)], estimate
 
 

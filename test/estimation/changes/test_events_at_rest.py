@@ -104,7 +104,7 @@ def at_rest() -> Recording:
     return simulate(Robot(URDF, FRAME), rest, load, WRIST_SENSOR, RATE, 3)
 
 
-@pytest.mark.parametrize('begin', [5.0, 5.04])
+@pytest.mark.parametrize('begin', [pytest.param(5.0, marks=pytest.mark.seeds), 5.04])
 def test_a_push_that_has_ended_hides_no_change_after_it(begin: float) -> None:
     """20 N for 1 s at rest, from any place in a block, and 3 s later another offset."""
     recording = at_rest()
@@ -161,14 +161,16 @@ def test_a_load_put_on_right_after_the_offset_is_calibrated_is_another_load(afte
     assert_weighs(estimator, load.mass)
 
 
-@pytest.mark.parametrize(('seed', 'slowness'), [(0, 4.0), (2, 20.0)])
+@pytest.mark.parametrize(
+    ('seed', 'slowness'), [(0, 4.0), pytest.param(2, 12.0, marks=pytest.mark.seeds)]
+)
 def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
     seed: int, slowness: float
 ) -> None:
     """What is known at rest, in one pose, fits everything in others: that is no return."""
     p = moves(seed)[3:]
-    path = [Move(p[0], p[0], 15.0), *(Move(a, b, slowness) for a, b in pairwise(p))]
-    batch, load = grasped(JointPath(tuple(path)), seed, 10.0)
+    path = [Move(p[0], p[0], 9.0), *(Move(a, b, slowness) for a, b in pairwise(p))]
+    batch, load = grasped(JointPath(tuple(path)), seed, 5.0)
     estimator = stage()
     for piece in pieces(batch):
         estimator.update(piece)
@@ -176,7 +178,9 @@ def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
     assert_weighs(estimator, load.mass)
 
 
-@pytest.mark.parametrize(('motion', 'seed'), [('rich', 0), ('pauses', 2)])
+@pytest.mark.parametrize(
+    ('motion', 'seed'), [('rich', 0), pytest.param('pauses', 2, marks=pytest.mark.seeds)]
+)
 def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(motion: str, seed: int) -> None:
     """40 mm in 0.4 s, every 4 s: block by block hardly more than errors tied to the pose.
 
@@ -205,17 +209,18 @@ def test_a_contact_that_vibrates_is_no_load() -> None:
     force = 10.0 * np.random.default_rng(6).standard_normal((len(recording.stamps), 3))
     force -= [0.0, 0.0, 5.0]
     pushed = np.hstack([force, np.cross([0.02, 0.01, 0.1], force)])
-    on = (recording.stamps >= 8_000_000_000) & (recording.stamps < 16_000_000_000)
+    on = (recording.stamps >= 8_000_000_000) & (recording.stamps < 13_000_000_000)
     estimator = stage()
-    estimator.update(
-        filtered(replace(recording, wrench=recording.wrench + on[:, None] * pushed))[0]
-    )
+    batch, _ = filtered(replace(recording, wrench=recording.wrench + on[:, None] * pushed))
+    estimator.update(batch.select(batch.stamps < 17_000_000_000))
     expected = [EventKind.CHANGE_DETECTED, EventKind.CONTACT, EventKind.UNCHANGED]
     assert kinds(estimator) == expected
     assert_weighs(estimator, mass)
 
 
-@pytest.mark.parametrize('absent', [(2,), (0, 1, 2), (3, 4, 5)])
+@pytest.mark.parametrize(
+    'absent', [pytest.param((2,), marks=pytest.mark.seeds), (0, 1, 2), (3, 4, 5)]
+)
 def test_a_change_is_told_without_some_channels(absent: tuple[int, ...]) -> None:
     batch = grasped_moving()
     wrench = batch.wrench.copy()
