@@ -60,8 +60,9 @@ class SensorHealth:
     channels to the last bit: it is then frozen, also at rest. A simulator without noise and a
     coarse quantiser may legitimately repeat. A channel that has not changed yet is rejected if
     others of its kind show noise, because it may have been at its limit from the start. If none
-    does, it may legitimately be constant, as forces across a plane are. In a sensor that has never
-    scattered no channel is called stuck, unless all repeat while gravity turns in the sensor.
+    does, it may legitimately be constant, as forces across a plane are; but not while gravity
+    turns in the sensor, if any channel shows noise, or if none has changed. In a sensor that has
+    never scattered no channel is called stuck, unless all repeat while gravity turns in it.
 
     Parameters
     ----------
@@ -82,9 +83,9 @@ class SensorHealth:
         # Stamps since which each channel, and all of them together, repeat the same value.
         self._since: IntArray = np.zeros(6, dtype=np.int64)
         self._all_since, self._all_run = 0, 0
-        # Joint positions at its start, and whether gravity has turned in the sensor since.
-        self._all_start: FloatArray = np.empty(0)
-        self._turned = False
+        # Joint positions at its start and at the first sample; has gravity turned since in S?
+        self._all_start = self._start = np.empty(0)
+        self._turned = self._turned_ever = False
         self._samples, self._all_repeats = 1, 0
         self._varied: BoolArray = np.zeros(6, dtype=bool)
         self._changes = 0
@@ -188,7 +189,7 @@ class SensorHealth:
         if self._last is None:
             self._last = wrench[0]
             self._since[:] = self._all_since = stamps[0]
-            self._all_start = position[0]
+            self._start = self._all_start = position[0]
         before = np.concatenate([self._last[None], wrench[:-1]])
         # NaN repeats itself.
         change: BoolArray = (wrench != before) & (np.isfinite(wrench) | np.isfinite(before))
@@ -204,8 +205,9 @@ class SensorHealth:
             self._all_start, self._turned = position[np.flatnonzero(any_change)[-1]], False
         scattered = self._has_scattered
         if not (self._turned or scattered):
-            start, now = down(np.array([self._all_start, position[-1]]))
-            self._turned = bool(start @ now < np.cos(TURNED))
+            self._turned = _has_turned(down, self._all_start, position[-1])
+        if not (self._turned_ever or self._varied.all()):
+            self._turned_ever = _has_turned(down, self._start, position[-1])
         exact = not (self._turned or scattered)
         unproven, excused = self._judge_repeats(change, exact)
         stuck = (stuck & ~(excused & np.isfinite(wrench))) | frozen[:, None] | unproven
@@ -249,7 +251,10 @@ class SensorHealth:
         first = np.minimum(np.sum(~varied, axis=0), len(changes) - 1)
         noisy = np.repeat(self.scatters.reshape(2, 3).any(axis=1), 3)
         excused = (exact | (self._varied.any() & ~noisy.any())) & ~self._monitor.absent
-        return ~varied & noisy & (changes[first] > FEWEST_REPEATS), excused & (exact | ~varied)
+        unproven = noisy & (changes[first] > FEWEST_REPEATS)
+        if self._turned_ever:
+            unproven |= changes[first] > ENOUGH if noisy.any() else not self._varied.any()
+        return ~varied & unproven, excused & (exact | ~varied)
 
     @property
     def _has_scattered(self) -> bool:
@@ -296,6 +301,12 @@ class SensorHealth:
         turned = steps[1:] * steps[:-1] < 0.0
         self._reversals += np.count_nonzero(turned[max(fresh - 1, 0) :], axis=0)
         self._track = track[-2:]
+
+
+def _has_turned(down: Down, start: FloatArray, now: FloatArray) -> bool:
+    """Return whether gravity has turned in the sensor between two positions of the joints."""
+    before, after = down(np.array([start, now]))
+    return bool(before @ after < np.cos(TURNED))
 
 
 class HealthNow:

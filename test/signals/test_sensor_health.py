@@ -144,6 +144,22 @@ def test_channels_that_are_constant_by_right_are_believed(how: Motion, size: int
     assert stuck.mean() < 0.005
 
 
+@pytest.mark.parametrize('dead', [[0, 1, 2], [3, 4, 5], [0, 1, 2, 3, 4, 5]])
+@pytest.mark.parametrize('size', [1, 300])
+def test_a_kind_of_channels_constant_from_the_start_is_not_believed_once_gravity_has_turned(
+    dead: list[int], size: int
+) -> None:
+    """A placeholder of a sensor of forces alone: no neighbour is there to show any noise."""
+    position = 0.3 * motion(4.0)
+    wrench = measured(position)
+    wrench[:, dead] = [1.0, 2.0, 3.0, 0.1, 0.2, 0.3][dead[0] : dead[-1] + 1]
+    health, stuck = judged(position, wrench, size)
+    # Tilted by 10° after 2.7 s.
+    assert stuck[round(2.8 * RATE) :, dead].all()
+    assert not np.delete(stuck, dead, axis=1).any()
+    assert 'bit for bit' in health.words
+
+
 def test_a_channel_at_its_limit_from_the_start_is_never_believed() -> None:
     position = motion(8.0)
     wrench = measured(position)
