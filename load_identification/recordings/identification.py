@@ -263,8 +263,9 @@ class WristIdentifier(Identifier):
 
     def lacking(self, dropped: Counter[str]) -> str:
         if dropped:
-            synchronizer = self._front.synchronizer
+            synchronizer, health = self._front.synchronizer, self._front.motion_filter.health
             why = synchronizer.sources.last or self._front.motion_filter.limits.last
+            why = why or (health.words if all(health.dead) else '')
             # Where some samples were complete, nothing has stopped all.
             why = why or self._front.motion_filter.bunched
             why = why or ('' if synchronizer.given else synchronizer.why_nothing(dropped))
