@@ -13,7 +13,7 @@ from load_identification.arm.dynamics.base_parameters import (
     find_base_parameters,
     preference,
 )
-from load_identification.arm.dynamics.rows import Model
+from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.numerics.nearest_links import (
     PLAIN_WEIGHT,
     cross_validated_weight,
@@ -21,7 +21,7 @@ from load_identification.numerics.nearest_links import (
 )
 from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.numerics.weighted_solution import Solution, Solver, noise_levels, solve
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 M = TypeVar('M', bound=Model)
 
@@ -31,6 +31,10 @@ separable from them [-]."""
 
 CORRELATION_FLOOR = 1e-9
 """Least eigenvalue of the correlations of estimates that exceeds rounding [-]."""
+
+MOST_SHARE_STD = 0.25
+"""Standard deviation of friction, as a share of the load, up to which it is a parameter [-]. Twice
+that is half of what any drive that moves can have."""
 
 
 def identify_rows(
@@ -84,6 +88,18 @@ def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEs
         misfit=_misfit(base.to_base(closest) - solution.values, solution),
         singular_values=solution.singular_values,
     )
+
+
+def told_under_load(estimate: ArmEstimate, model: ArmModel) -> BoolArray:
+    """Return at which joints (J,) friction in proportion to the load is determined.
+
+    It is not where a joint bears next to nothing, such as the last one of an arm with nothing on
+    its flange: any share of that is within the noise.
+    """
+    places = dict(zip(estimate.base.independent.tolist(), estimate.std, strict=True))
+    columns = [model.names.index(f'{name}.load_friction') for name in model.arm.joints]
+    std = np.array([places.get(column, np.inf) for column in columns])
+    return np.asarray((std <= MOST_SHARE_STD) & (estimate.consistent[columns] < 1.0))
 
 
 def _nearest(

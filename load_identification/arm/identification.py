@@ -17,7 +17,7 @@ from load_identification.arm.filtering import (
     filtered,
     without_reversals,
 )
-from load_identification.arm.fit import identify_rows, likeliest
+from load_identification.arm.fit import identify_rows, likeliest, told_under_load
 from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.methods.drive_gains import Loaded, identify_loaded, poor_gains
 from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_stages, motion_rows
@@ -212,6 +212,13 @@ def identify(
         if loaded is not None and estimate.gains is not None:
             loaded = replace(loaded, others=estimate.gains.load[1:])
         estimate = _identified(model, recordings, settings, loaded)
+        # Without one that is not determined, those of other joints change, if little.
+        while model.drive.load_friction:
+            told = model.under_load & told_under_load(estimate, model)
+            if np.array_equal(told, model.under_load):
+                break
+            model = model.with_friction_under_load(told)
+            estimate = _identified(model, recordings, settings, loaded)
     return estimate
 
 
@@ -318,10 +325,12 @@ def _method(estimate: ArmEstimate, settings: Settings, lag: float) -> str:
     level = f'gravity {" ".join(f"{g:.3f}" for g in estimate.model.arm.gravity)} m/s²'
     if not isinstance(estimate.model, ArmModel):
         return f'{words}; {level}'
-    drive = estimate.model.drive
+    drive, bears = estimate.model.drive, estimate.model.under_load
+    little = [name for name, some in zip(estimate.model.channels, bears, strict=True) if not some]
+    but = f' (but of {", ".join(little)}: too little is borne there to tell)' if little else ''
     chosen = {
         f'a Stribeck term of {drive.stribeck_velocity:g} rad/s or m/s': drive.stribeck_velocity,
-        'friction in proportion to the load': drive.load_friction,
+        f'friction in proportion to the load{but}': drive.load_friction,
         'cables and hoses as springs': drive.stiffness,
     }
     more = ''.join(f', {name}' for name, taken in chosen.items() if taken)

@@ -295,14 +295,15 @@ def run(arguments: argparse.Namespace) -> bool:
     identify = _base_wrenches if arguments.sensor == 'base' else _efforts
     description, session = identify(arguments, settings)
     estimate = session.estimate
-    print_session(console, session, arguments.parameters)
     written: list[Path] = []
     if arguments.model is not None:
+        # Before anything is printed: what no arm model can hold is not identified.
         used = session.settings
         scale = _scale(arguments.effort_scale, estimate.model.arm.joints)
         arm = identified_arm(estimate, used.cutoff, used.velocities, scale, session.excess)
         write_arm_model(arguments.model, arm)
         written.append(arguments.model)
+    print_session(console, session, arguments.parameters)
     if arguments.output is not None:
         text = with_bodies(description, estimate.model.arm, estimate.bodies)
         write_output('--output', arguments.output, text)

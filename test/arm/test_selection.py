@@ -17,7 +17,7 @@ from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.simulation.motions import smooth_motion
-from load_identification.simulation.robots import PinocchioArm
+from load_identification.simulation.robots import PinocchioArm, inertial, joint
 from load_identification.typing_aliases import FloatArray
 
 LEVEL, SLOPE = np.array([3.0, 4.0, 1.5]), np.array([4.0, 5.0, 1.5])
@@ -25,6 +25,9 @@ LEVEL, SLOPE = np.array([3.0, 4.0, 1.5]), np.array([4.0, 5.0, 1.5])
 
 GAINS = np.array([8.0, -6.0, 3.0])
 """[N m per ampere]."""
+
+FLANGE = inertial(0.2, '0.01 0 0', (1e-4, 0.0, 0.0, 6e-5, 0.0, 6e-5))
+"""Of a disc, turned about its own axis."""
 
 MASS, CENTER = 3.0, np.array([0.3, 0.05, -0.1])
 """Of a load in the last link [kg, m]."""
@@ -109,6 +112,36 @@ def test_friction_under_load_is_that_of_the_load_found_with_the_drive_gains() ->
     assert np.all(np.abs(arm.effort_scale - GAINS) < 2.5 * std)
     assert np.all(np.abs(arm.effort_scale / GAINS - 1.0) < 0.02)
     np.testing.assert_allclose(session.estimate.gains.load[1:4] / MASS, CENTER, atol=0.01)
+
+
+def test_a_joint_that_bears_nothing_has_no_friction_under_load() -> None:
+    """Its share would be that of noise, as on the flange of an arm that holds nothing."""
+    limit = 'lower="-3" upper="3" velocity="3" effort="10"'
+    names = 'joint_4', 'revolute', 'link_3', 'flange'
+    turned = joint(*names, '0.3 0 0', axis='1 0 0', limit=limit, body=FLANGE)
+    whole, known = (urdf.replace('</robot>', f'{turned}</robot>') for urdf in (TRUTH, NOMINAL))
+
+    def flanged(seed: int, seconds: float) -> Recording:
+        rng, samples = np.random.default_rng(seed), round(RATE * seconds)
+        q, qd, qdd = smooth_motion(rng, 4, samples, 1.0 / RATE)
+        torque = PinocchioArm(whole, GRAVITY).torque((q, qd, qdd))
+        dry = np.append(LEVEL, 1.0) + 0.08 * np.abs(torque)
+        noisy = torque + np.sign(qd) * dry + np.append(SLOPE, 1.0) * qd
+        noisy += rng.normal(0.0, [0.02, 0.02, 0.02, 0.1], q.shape)
+        stamps = stamps_of(np.arange(samples) / RATE)
+        return Recording.held(f'seed {seed}', (*JOINTS, 'joint_4'), stamps, q, qd, noisy)
+
+    session = identify_and_test(
+        ArmModel(Arm(known), DriveModel('symmetric', 'symmetric', offset=True)),
+        [flanged(2, 20.0)],
+        flanged(3, 15.0),
+        Settings(cutoff=10.0, cutoffs=(10.0,), bandwidth=10.0),
+    )
+    assert session.identified
+    arm = identified_arm(session.estimate, 10.0, excess=session.excess)
+    np.testing.assert_allclose(arm.level('load_friction'), [0.08, 0.08, 0.08, 0.0], atol=0.01)
+    words = ' to the load (but of joint_4: too little is borne there to tell)'
+    assert words in session.method
 
 
 def test_a_load_that_the_description_lacks_is_asked_for() -> None:

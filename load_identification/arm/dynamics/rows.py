@@ -13,7 +13,7 @@ import numpy as np
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.tree import Arm, Placement, parameter_names
 from load_identification.interface.batches import CHANNELS
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from typing import Self  # from Python 3.11 on
@@ -123,6 +123,8 @@ class ArmModel(Model):
     transmission : Transmission, optional
     borne : (10 J,) array
         Links whose torque is the load of `DriveModel.load_friction`; by default the nominal ones.
+    under_load : (J,) bool array
+        Joints that have this friction, if the drive model has it; by default all.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class ArmModel(Model):
         drive: DriveModel,
         transmission: Transmission | None = None,
         borne: FloatArray | None = None,
+        under_load: BoolArray | None = None,
     ) -> None:
         efforts = ['N' if slides else 'N·m' for slides in arm.prismatic]
         units = [_drive_unit(term, unit) for unit in efforts for term in drive.terms]
@@ -138,6 +141,8 @@ class ArmModel(Model):
         super().__init__(arm, others, list(zip(arm.joints, efforts, strict=True)))
         self.drive, self.transmission = drive, transmission
         self.borne: FloatArray = arm.nominal.ravel() if borne is None else borne
+        every = np.ones(len(arm.joints), dtype=bool)
+        self.under_load: BoolArray = every if under_load is None else under_load
         self._matrix = None if transmission is None else transmission.over(arm.joints)
 
     def motors(self, values: FloatArray) -> FloatArray:
@@ -154,7 +159,10 @@ class ArmModel(Model):
 
     def other_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, J, k J) of the drives."""
-        load = self.link_rows(q, qd, qdd) @ self.borne if self.drive.load_friction else None
+        load = None
+        if self.drive.load_friction:
+            # A column of zeros is a parameter of no effect, and stays zero.
+            load = self.link_rows(q, qd, qdd) @ self.borne * self.under_load
         return self.drive.regressor(self.motors(q), self.motors(qd), self.motors(qdd), load)
 
     def regressor_of_efforts(
@@ -176,6 +184,7 @@ class ArmModel(Model):
         others[self.links] = others[columns] = 0.0
         passed, sign = effort - rows @ others, self.drive.sign(self.motors(motion[1]))
         load = np.abs(passed / (1.0 + values[columns] * sign * np.sign(passed)))
+        load *= self.under_load
         rows[:, joints, columns] = sign * load
         return rows, load
 
@@ -212,11 +221,16 @@ class ArmModel(Model):
 
     def with_drive(self, drive: DriveModel) -> ArmModel:
         """Return the model with other drive effects."""
-        return ArmModel(self.arm, drive, self.transmission, self.borne)
+        return ArmModel(self.arm, drive, self.transmission, self.borne, self.under_load)
 
     def bearing(self, links: FloatArray) -> ArmModel:
         """Return the model with joints that bear other links (10 J,) than the nominal ones."""
-        return ArmModel(self.arm, self.drive, self.transmission, links)
+        return ArmModel(self.arm, self.drive, self.transmission, links, self.under_load)
+
+    def with_friction_under_load(self, joints: BoolArray) -> ArmModel:
+        """Return the model with friction in proportion to the load at some joints (J,) alone."""
+        drive = replace(self.drive, load_friction=bool(joints.any()))
+        return ArmModel(self.arm, drive, self.transmission, self.borne, joints)
 
     @property
     def positive(self) -> IntArray:
