@@ -5,6 +5,7 @@ A sensor that moves otherwise than described is weighed against wrong units.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.linalg import block_diag
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence
-from load_identification.estimation.misfit.fits import WIDE, Problem
+from load_identification.estimation.misfit.fits import WIDE, Problem, problem
 from load_identification.estimation.misfit.plausible import divisor, fitted
 from load_identification.estimation.misfit.trials import AS_WELL, NOTHING, Kind, Trial
 from load_identification.typing_aliases import FloatArray
@@ -26,6 +27,9 @@ LEAST_WAY = 0.03
 
 PASSES = 3
 """Number of times the centre of mass is determined with the lever."""
+
+LIKELIER = float(np.log(10.0))
+"""Least logarithm of the odds of one cause against another [-]."""
 
 RANGE = float(np.log(1e6))
 """Logarithm of the range of factors that are possible between units [-]."""
@@ -160,3 +164,30 @@ def odds_of_units(units: Trial, place: Trial, count: int, crowd: float) -> float
         for payload in (fitted(trial.rows, 1.0, 1.0)[0] for trial in (units, place))
     ]
     return fit + factor - lever - (arms[0] - arms[1]) / (2.0 * ARM**2)
+
+
+def other_units(
+    evidence: Evidence, units: Trial, task: Problem, strength: float, crowd: float
+) -> tuple[str, ...]:
+    """Return the units, the likeliest first, that are likelier with a sensor elsewhere as well.
+
+    Forces of a sensor that moves otherwise than described show a first moment that is not the
+    load's, and the factor is then that of no unit, or of a wrong one.
+
+    Parameters
+    ----------
+    evidence, task : Evidence, Problem
+    units : Trial
+        The fit of the factor alone.
+    strength : float
+        Of gravity [m/s²].
+    crowd : float
+        Number of blocks that count as one.
+    """
+    found = []
+    for factor, said in words.UNITS.items():
+        by = np.repeat([1.0, factor], 3)
+        published = replace(evidence, wrench=evidence.wrench / by)
+        place = displaced(problem(published, task.scale / by, strength), published)
+        found.append((odds_of_units(units, place, task.count, crowd), said))
+    return tuple(said for odds, said in sorted(found) if odds < -LIKELIER)

@@ -15,9 +15,11 @@ from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, ordinary
 from load_identification.estimation.misfit.fits import Problem, least_squares, problem
 from load_identification.estimation.misfit.missing import (
+    LIKELIER,
     accelerated,
     displaced,
     odds_of_units,
+    other_units,
     turning_alone,
     weightless,
     wrong_gravity,
@@ -43,6 +45,10 @@ BETTER, CLEARER = 6.0, 3.0
 
 SUSPICIOUS = 8.0
 """Least ratio of the residual of payload and offset to that of a suspected cause [-]."""
+
+CLOSER = 10.0
+"""As `SUSPICIOUS`, from a misfit of `LARGE`, where the cause need not explain all: the cell may be
+worse than ordinary."""
 
 RECENT = 30.0
 """Time within which a drift must show, as the belief follows a slower one [s]."""
@@ -77,9 +83,6 @@ turn about gravity alone fit with it in any direction."""
 
 FARTHEST = 2.0
 """Largest distance of a centre of mass from the sensor [m]."""
-
-LIKELIER = float(np.log(10.0))
-"""Least logarithm of the odds of wrong units against a sensor elsewhere than described [-]."""
 
 DISAGREE, APART, LITTLE_ELSE = 6.0, 0.05, 4.0
 """Chi-square by which forces and torques must fit better with another centre of mass each [-], and
@@ -191,7 +194,8 @@ def judged(
     if wrong := wrong_gravity(evidence, gravity):
         return Verdict(np.inf, Kind.GRAVITY, wrong)
     scale = ordinary(evidence, noise, field)
-    task = problem(evidence, scale, float(np.linalg.norm(gravity)))
+    strength = float(np.linalg.norm(gravity))
+    task = problem(evidence, scale, strength)
     now, payload = task.alone()
     round_about = evidence.directions
     enough = count >= fewest and round_about >= ALL_ROUND
@@ -244,6 +248,9 @@ def judged(
     suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
     suspected &= likeliest.std(crowd) < SHOWN
     suspected |= explains and likeliest.kind in doubted
+    shows = best.left < second.left / CLEARER or (enough and best.std(crowd) < SHOWN)
+    shows &= best is likeliest and not best.small
+    suspected |= shows and best.left < now / CLOSER and now > LARGE
     certain = explains and sure.get(likeliest.kind, 0.0) > SURE
     ample = enough and count >= AMPLE and now > LARGE
     motion = _accelerates(task, evidence, best.left) if ample else ''
@@ -287,8 +294,10 @@ def judged(
         without = judged(others, noise, field, gravity, robot, fewest, left_out)
         return without if without.kind is not None else nothing
     said = best.words(std)
-    if best.kind is Kind.UNITS and std > KNOWN_FACTOR:
-        said = words.no_body(float(np.exp(best.size)), off)
+    if best.kind is Kind.UNITS:
+        say, by = (words.units, std) if std <= KNOWN_FACTOR else (words.no_body, off)
+        moved = other_units(evidence, best, task, strength, crowd)
+        said = say(float(np.exp(best.size)), by, moved)
     left = [
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
         for rows in ((task.matrix, task.wrench), best.rows)

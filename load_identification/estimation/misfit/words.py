@@ -237,25 +237,34 @@ def apart(distance: float) -> str:
     )
 
 
-def units(factor: float, std: float) -> str:
-    """Report that torques are too large by a factor; `std` is relative [-]."""
+def units(factor: float, std: float, moved: Sequence[str] = ()) -> str:
+    """Report that torques are too large by a factor; `std` is relative [-].
+
+    `moved` as in `_meant`.
+    """
+    within = max(INTERVAL * std, 0.03)
     return (
         f'torques are {factor:.3g} ± {INTERVAL * std * factor:.2g} times what the forces go '
-        f'with{_meant(factor, max(INTERVAL * std, 0.03))}: have the driver publish N and N·m'
+        f'with{_meant(factor, within, moved)}: have the driver publish N and N·m'
     )
 
 
-def no_body(factor: float, off: float) -> str:
+def no_body(factor: float, off: float, moved: Sequence[str] = ()) -> str:
     """Report likewise, where no real body is nearer than some standard deviations otherwise."""
     return (
-        f'torques are about {factor:.2g} times what the forces go with{_meant(factor, WITHIN)}, '
-        f'as the nearest real body is {off:.1f} standard deviations away: have the driver publish '
-        'N and N·m'
+        f'torques are about {factor:.2g} times what the forces go '
+        f'with{_meant(factor, WITHIN, moved)}, as the nearest real body is {off:.1f} standard '
+        'deviations away: have the driver publish N and N·m'
     )
 
 
-def _meant(factor: float, within: float) -> str:
-    """Return the units that explain a factor, within a logarithm [-]; empty: none."""
+def _meant(factor: float, within: float, moved: Sequence[str]) -> str:
+    """Return the units that explain a factor, within a logarithm [-]; empty: none.
+
+    `moved`: units that explain it better if the sensor moves otherwise than described.
+    """
+    if moved:
+        return f' (if the sensor moves otherwise than described: {", or ".join(moved)}?)'
     away = {abs(float(np.log(known / factor))): said for known, said in UNITS.items()}
     known = ', or '.join(said for off, said in sorted(away.items()) if off < within)
     return f' ({known}?)' if known else ''
