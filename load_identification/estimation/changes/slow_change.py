@@ -79,7 +79,8 @@ class SlowChange:
         walks = bank.pouring > 0.0
         # A sensor that turns tells a load from an offset that drifts.
         own = walks & ~bank.doubted if stamp - self._turned < CONSTANT_NS else walks
-        if belief.weight @ walks <= LEADS or self._anew:
+        # While blocks are kept no member restarts: one lead, as of a load that swings, would last.
+        if belief.weight @ walks <= LEADS or self._anew or not belief.settled:
             self._leads_since, self._led, self._anew = stamp, None, False
         elif block.rest:
             # The members differ no more.
