@@ -49,21 +49,14 @@ MOST = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Rows of the pieces of a recording, as sums of their products, channel by channel.
-
-    Attributes
-    ----------
-    products : (p, k, c + 1, c + 1) array
-        [A e]^T [A e], e being what c unknowns explain.
-    counts : (p, k) array
-        Of rows.
-    positive : int array
-        Which of the unknowns are not below zero.
-    """
+    """Rows of the pieces of a recording, as sums of their products, channel by channel."""
 
     products: FloatArray
+    """(p, k, c + 1, c + 1) [A e]^T [A e], e being what c unknowns explain."""
     counts: FloatArray
+    """Of rows, (p, k)."""
     positive: IntArray
+    """Which of the unknowns are not below zero."""
 
     def left(self) -> FloatArray:
         """Return what a fit to all of them leaves of each channel, root mean square (k,)."""

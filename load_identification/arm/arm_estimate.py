@@ -24,23 +24,17 @@ SILENT = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """Torque per unit of each drive's signal, and the load that made it identifiable.
-
-    Attributes
-    ----------
-    gains : (J,) array
-        [N m or N per unit of the signal].
-    covariance : (b + J, b + J) array
-        Covariance of the arm's base parameters, then the gains.
-    load, load_std : (10,) arrays
-        Parameters of the load, about the origin and in the axes of the last link. The standard
-        deviation is zero for the mass, which is known, and infinite for unresolved parameters.
-    """
+    """Torque per unit of each drive's signal, and the load that made it identifiable."""
 
     gains: FloatArray
+    """(J,) [N m or N per unit of the signal]."""
     covariance: FloatArray
+    """Covariance of the arm's base parameters, then the gains, (b + J, b + J)."""
     load: FloatArray
     load_std: FloatArray
+    """Parameters of the load, about the origin and in the axes of the last link, (10,). The
+    standard deviation is zero for the mass, which is known, and infinite for unresolved
+    parameters."""
 
     @property
     def std(self) -> FloatArray:
@@ -50,50 +44,35 @@ class DriveGains:
 
 @dataclass(frozen=True, eq=False)
 class ArmEstimate:
-    """Parameters of an arm, their identifiable combinations, and the uncertainty of these.
-
-    Attributes
-    ----------
-    model : Model
-        Measurement model with the P parameters, their units and their nominal values.
-    base : BaseParameters
-        Combinations identifiable from this kind of measurement in any motion.
-    excitation : BaseParameters
-        Combinations identifiable from this recording.
-    values, std : (b,) arrays
-        Of the combinations of `base`; std is infinite for those that the recording leaves
-        unresolved.
-    covariance : (b, b) array
-        Covariance of the resolved combinations, valid for coloured noise.
-    noise : (k,) array
-        Standard deviation of each channel's residuals [N m, N].
-    consistent : (P,) array
-        Physically consistent parameters, nearest to the nominal ones among those that agree with
-        the measurement. The links' come first, then the others: drives, offsets.
-    weight : float
-        Weight of their divergence from the nominal ones, relative to the data [-].
-    misfit : float
-        Distance from the estimate to the nearest physically consistent links: root mean square
-        over the resolved combinations, in standard deviations, with all correlations [-]. Above
-        two the estimate belongs to no arm.
-    singular_values : (b,) array
-        Of the weighted rows with columns scaled to unit length, largest first [-].
-    gains : DriveGains, optional
-        Present if drive gains were identified.
-    """
+    """Parameters of an arm, their identifiable combinations, and the uncertainty of these."""
 
     model: Model
+    """Measurement model with the P parameters, their units and their nominal values."""
     base: BaseParameters
+    """Combinations identifiable from this kind of measurement in any motion."""
     excitation: BaseParameters
+    """Combinations identifiable from this recording."""
     values: FloatArray
     std: FloatArray
+    """Of the combinations of `base`, (b,); std is infinite for those that the recording leaves
+    unresolved."""
     covariance: FloatArray
+    """Covariance of the resolved combinations, valid for coloured noise, (b, b)."""
     noise: FloatArray
+    """Standard deviation of each channel's residuals, (k,) [N m, N]."""
     consistent: FloatArray
+    """Physically consistent parameters, nearest to the nominal ones among those that agree with
+    the measurement, (P,). The links' come first, then the others: drives, offsets."""
     weight: float
+    """Weight of their divergence from the nominal ones, relative to the data [-]."""
     misfit: float
+    """Distance from the estimate to the nearest physically consistent links: root mean square over
+    the resolved combinations, in standard deviations, with all correlations [-]. Above two the
+    estimate belongs to no arm."""
     singular_values: FloatArray
+    """Of the weighted rows with columns scaled to unit length, largest first, (b,) [-]."""
     gains: DriveGains | None = None
+    """Present if drive gains were identified."""
 
     @property
     def names(self) -> tuple[str, ...]:

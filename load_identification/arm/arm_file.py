@@ -43,51 +43,36 @@ LEAST_EIGENVALUE = -1e-6
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedArm:
-    """An arm as identified from a recording; its kinematics stay in the robot description.
-
-    Attributes
-    ----------
-    joints : tuple of str
-        Names of the J joints, in the order of `Arm.joints`.
-    links : tuple of str
-        The link that each joint moves, as `Arm.bodies`.
-    gravity : (3,) array
-        Gravity in the root frame of the description [m/s^2].
-    drive : DriveModel
-        The k effects modelled of each drive.
-    parameters : (J, 10) array
-        Parameters of each link in the package's order, all physically consistent.
-    drives : (J, k) array
-        Columns as `drive.terms`, such as coulomb+, coulomb-, viscous, rotor_inertia, offset.
-    noise : (J,) array
-        Standard deviation of each joint's residuals behind the filter [N m, N].
-    cutoff : float
-        -3 dB frequency of the filter applied to motion and efforts [Hz].
-    covariance : (P + J, P + J) array
-        Of `values`, P = (10 + k) J, as far as torques determine them: ``Y covariance Y^T`` is that
-        of predicted torques. The parameter kept of a combination carries all of its covariance.
-        The difference between estimate and physically consistent links is included. The last J
-        rows are of `effort_scale`, zero where that was given.
-    velocities : bool
-        Whether published joint velocities are used, or positions alone.
-    effort_scale : (J,) array
-        Torque or force per unit of the published effort, such as N m per ampere.
-    transmission : Transmission, optional
-        Present if joints are coupled; efforts, drives and noise then refer to motors.
-    """
+    """An arm as identified from a recording; its kinematics stay in the robot description."""
 
     joints: tuple[str, ...]
+    """Names of the J joints, in the order of `Arm.joints`."""
     links: tuple[str, ...]
+    """The link that each joint moves, as `Arm.bodies`."""
     gravity: FloatArray
+    """Gravity in the root frame of the description, (3,) [m/s^2]."""
     drive: DriveModel
+    """The k effects modelled of each drive."""
     parameters: FloatArray
+    """Parameters of each link in the package's order, all physically consistent, (J, 10)."""
     drives: FloatArray
+    """Columns as `drive.terms`, such as coulomb+, coulomb-, viscous, rotor_inertia, offset,
+    (J, k)."""
     noise: FloatArray
+    """Standard deviation of each joint's residuals behind the filter, (J,) [N m, N]."""
     cutoff: float
+    """-3 dB frequency of the filter applied to motion and efforts [Hz]."""
     covariance: FloatArray
+    """Of `values`, P = (10 + k) J, as far as torques determine them, (P + J, P + J): ``Y
+    covariance Y^T`` is that of predicted torques. The parameter kept of a combination carries all
+    of its covariance. The difference between estimate and physically consistent links is included.
+    The last J rows are of `effort_scale`, zero where that was given."""
     velocities: bool
+    """Whether published joint velocities are used, or positions alone."""
     effort_scale: FloatArray
+    """Torque or force per unit of the published effort, such as N m per ampere, (J,)."""
     transmission: Transmission | None = None
+    """Present if joints are coupled; efforts, drives and noise then refer to motors."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.cutoff < np.inf:
@@ -119,12 +104,8 @@ class IdentifiedArm:
     def model(self, urdf: str) -> ArmModel:
         """Return the arm's model for a robot description; use it as `predict(values, motion)`.
 
-        Raises
-        ------
-        DescriptionError
-            If the description lacks a joint.
-        ParameterError
-            If a joint moves another link in the description than in the file.
+        Raises DescriptionError if the description lacks a joint; ParameterError if a joint moves
+        another link in the description than in the file.
         """
         arm = Arm(urdf, self.gravity, self.joints)
         if (arm.joints, arm.bodies) != (self.joints, self.links):
@@ -139,10 +120,7 @@ class IdentifiedArm:
 def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
     """Write an identified arm as human-readable YAML.
 
-    Raises
-    ------
-    ParameterError
-        If the file cannot be written.
+    Raises ParameterError if the file cannot be written.
     """
     fields = asdict(arm.drive)
     determined = np.flatnonzero(np.diag(arm.covariance) > 0.0)
@@ -167,10 +145,8 @@ def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
 def read_arm_model(path: Path) -> IdentifiedArm:
     """Read an identified arm.
 
-    Raises
-    ------
-    ParameterError
-        If the file cannot be read, or a field is missing or invalid; it names file and field.
+    Raises ParameterError if the file cannot be read, or a field is missing or invalid; it names
+    file and field.
     """
     with named(f'arm model {path}'):
         return _identified_arm(read_yaml(path))

@@ -49,38 +49,27 @@ STANDARD_GRAVITY = 9.80665
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Efforts or wrenches that were not fitted, measured and predicted, behind one filter.
-
-    Attributes
-    ----------
-    source : str
-        What the samples are, in words.
-    channels, units : tuples of str
-        Of the k columns.
-    seconds : (n,) array
-        Since the beginning of the recording [s].
-    measured, predicted : (n, k) arrays
-        NaN where nothing was measured.
-    consistent, nominal : (n, k) arrays
-        Predicted by the consistent links with the same drives or offsets, and by the links of the
-        description without any drives.
-    bandwidth : float, optional
-        Of both sides [Hz].
-    gravity : (3,) array, optional
-        That under which the weight of the description's links explains the efforts best, where
-        that is a part of them [m/s^2].
-    """
+    """Efforts or wrenches that were not fitted, measured and predicted, behind one filter."""
 
     source: str
+    """What the samples are, in words."""
     channels: tuple[str, ...]
     units: tuple[str, ...]
+    """Of the k columns."""
     seconds: FloatArray
+    """Since the beginning of the recording, (n,) [s]."""
     measured: FloatArray
     predicted: FloatArray
+    """NaN where nothing was measured, (n, k)."""
     consistent: FloatArray
     nominal: FloatArray
+    """Predicted by the consistent links with the same drives or offsets, and by the links of the
+    description without any drives, (n, k)."""
     bandwidth: float | None = None
+    """Of both sides [Hz]."""
     gravity: FloatArray | None = None
+    """That under which the weight of the description's links explains the efforts best, where that
+    is a part of them, (3,) [m/s^2]."""
 
     def rms(self, values: FloatArray) -> FloatArray:
         """Return the root mean square of columns (n, k) where there is a measurement, (k,)."""
@@ -118,10 +107,7 @@ def predict(
     joint at rest, where friction may be anything, are left out. `source` says what the recordings
     are.
 
-    Raises
-    ------
-    RecordingError
-        If they are too short for the filter.
+    Raises RecordingError if they are too short for the filter.
     """
     if settings.method != 'acceleration_free' or isinstance(estimate.model, ArmModel):
         logs = [filtered([one], WIDER * settings.bandwidth) for one in recordings]

@@ -70,10 +70,7 @@ def felt_elsewhere(
 def with_nominal(arm: Arm, other: str, source: str) -> Arm:
     """Return an arm with the nominal links of another description (URDF), `source` in errors.
 
-    Raises
-    ------
-    DescriptionError
-        If that has other links.
+    Raises DescriptionError if that has other links.
     """
     try:
         nominal = Arm(other, arm.gravity, arm.joints)
@@ -92,12 +89,7 @@ def with_nominal(arm: Arm, other: str, source: str) -> Arm:
 def sensor_placement(urdf: str, frame: str) -> Placement:
     """Return where a description has the sensor under the arm, a link fixed to the root.
 
-    Raises
-    ------
-    FrameError
-        If there is no such link.
-    DescriptionError
-        If it moves.
+    Raises FrameError if there is no such link; DescriptionError if it moves.
     """
     model = parse_description(urdf)
     if not model.existBodyName(frame):
@@ -119,10 +111,7 @@ def with_bodies(urdf: str, arm: Arm, bodies: FloatArray) -> str:
     gets the rest. The arm is made from this description or another of the same links, and the
     bodies (J, 10) are as `Arm.nominal`.
 
-    Raises
-    ------
-    DescriptionError
-        If what the locked links keep leaves no physically consistent body.
+    Raises DescriptionError if what the locked links keep leaves no physically consistent body.
     """
     parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
     robot = ElementTree.fromstring(urdf.encode(), parser)

@@ -37,23 +37,16 @@ LONGEST_GAP = 0.1
 
 @dataclass(frozen=True, eq=False)
 class FilteredRecording(Batch):
-    """A filtered recording: motion and measurement with the same low-pass and delay.
-
-    Attributes
-    ----------
-    seconds : (n,) array
-        Time since the first sample of the recording [s].
-    position, velocity, acceleration : (n, J) arrays
-        Of the joints [rad or m, and per s, s^2].
-    measured : (n, k) array
-        Efforts or wrench [N m, N].
-    """
+    """A filtered recording: motion and measurement with the same low-pass and delay."""
 
     seconds: FloatArray
+    """Time since the first sample of the recording, (n,) [s]."""
     position: FloatArray
     velocity: FloatArray
     acceleration: FloatArray
+    """Of the joints, (n, J) [rad or m, and per s, s^2]."""
     measured: FloatArray
+    """Efforts or wrench, (n, k) [N m, N]."""
 
     @classmethod
     def of(cls, seconds: FloatArray, out: DifferentiatedBatch) -> FilteredRecording:
@@ -94,10 +87,7 @@ def filtered_by(
 ) -> list[FilteredRecording]:
     """Low-pass and differentiate recordings by filters of several cutoffs [Hz], reading each once.
 
-    Raises
-    ------
-    RecordingError
-        If a recording has no piece without gaps as long as a filter.
+    Raises RecordingError if a recording has no piece without gaps as long as a filter.
     """
     parts: list[list[FilteredRecording]] = [[] for _ in cutoffs]
     most = MOST_OUTPUTS / sum(float(one.seconds[-1] - one.seconds[0]) for one in recordings)
@@ -181,10 +171,7 @@ def without_reversals(model: Model, log: FilteredRecording, cutoff: float) -> Fi
     The filter smears the step of Coulomb friction in the effort, but not the sign of the velocity;
     in a fit the difference would appear as inertia. At rest friction is undetermined.
 
-    Raises
-    ------
-    RecordingError
-        If no effort is left.
+    Raises RecordingError if no effort is left.
     """
     if not isinstance(model, ArmModel):
         return log

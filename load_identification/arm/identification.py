@@ -41,29 +41,19 @@ SHORTEST_PIECE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """An estimate, and what it is worth.
-
-    Attributes
-    ----------
-    estimate : ArmEstimate
-    prediction : Prediction
-        Of data that were not fitted.
-    settings : Settings
-        As used.
-    fitted, method : str
-        In words.
-    identified : bool
-        Whether all is determined, the prediction is better than that of the description, and the
-        physically consistent links predict nearly as well.
-    warnings : tuple of str
-    """
+    """An estimate, and what it is worth."""
 
     estimate: ArmEstimate
     prediction: Prediction
+    """Of data that were not fitted."""
     settings: Settings
+    """As used."""
     fitted: str
     method: str
+    """In words."""
     identified: bool
+    """Whether all is determined, the prediction is better than that of the description, and the
+    physically consistent links predict nearly as well."""
     warnings: tuple[str, ...]
 
     @property
@@ -88,10 +78,7 @@ def identify_and_test(
     gains are identified too, and efforts are in a unit of each drive's own; of efforts and
     `least_squares` alone.
 
-    Raises
-    ------
-    RecordingError, ParameterError
-        Where they cannot be used, or tell nothing.
+    Raises RecordingError or ParameterError where they cannot be used, or tell nothing.
     """
     fit, test = list(recordings), [held_out] if held_out is not None else []
     source = held_out.source if held_out is not None else 'the last third of the data'
@@ -170,10 +157,7 @@ def split(
 
     A piece too short for the filters to settle is in neither.
 
-    Raises
-    ------
-    RecordingError
-        If one of the two has nothing.
+    Raises RecordingError if one of the two has nothing.
     """
     left = round(share * sum(len(one.stamps) for one in recordings))
     fit: list[Recording] = []
@@ -198,12 +182,8 @@ def identify(
 ) -> ArmEstimate:
     """Identify an arm as `identify_and_test` does, with one cutoff.
 
-    Raises
-    ------
-    RecordingError
-        If they cannot be filtered, or lack what the method needs.
-    ParameterError
-        Where there are too few rows.
+    Raises RecordingError if they cannot be filtered, or lack what the method needs; ParameterError
+    where there are too few rows.
     """
     estimate = _identified(model, recordings, settings, loaded)
     if isinstance(model, ArmModel) and model.drive.load_friction:
@@ -256,10 +236,7 @@ def _identified(
 def identify_motion(model: Model, log: FilteredRecording, settings: Settings) -> ArmEstimate:
     """Identify an arm from motion with accelerations, by `least_squares` or `sequential`.
 
-    Raises
-    ------
-    ParameterError
-        For too few rows.
+    Raises ParameterError for too few rows.
     """
     models, base = _candidates(model, settings), arm_base_parameters(model)
     rows_of = motion_rows(model, base, log)

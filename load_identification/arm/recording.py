@@ -26,48 +26,33 @@ class Recording:
     """Joint states with what was measured at the same instants, read again whenever needed.
 
     Only the stamps are in memory, so that its length hardly counts.
-
-    Attributes
-    ----------
-    source : str
-        The recording, for errors.
-    joints : tuple of str
-    stamps : (n,) int array
-        Increasing [ns].
-    read : callable
-        Yields all samples, in their order, as often as it is called; what was measured as wrenches
-        of any size: efforts of the joints, or the wrench of a sensor under the arm on it, in its
-        axes. NaN for what was not measured [N m, N], and for velocities that were not published.
-    has_velocities : bool
-        Whether any velocity was published.
-    farthest : mapping of str to float
-        How far from zero each joint was [rad, m].
-    varying : frozenset of str
-        Joints whose effort ever changes.
-    began : int, optional
-        Stamp of the first sample of the recording that this is a part of [ns].
-    moved : frozenset of str
-        Joints whose position changes by more than `FROM_ZERO`.
-    velocity_factors : mapping of str to float
-        Joints whose velocities are a multiple of the derivative of the position, and which [-].
-    velocity_lag : float
-        How late published velocities are against the derivative of the positions [s].
-    left_out : tuple of str
-        Joint states that were not used although they have efforts, in words.
     """
 
     source: str
+    """The recording, for errors."""
     joints: tuple[str, ...]
     stamps: IntArray
+    """Increasing, (n,) [ns]."""
     read: Callable[[], Iterator[SynchronizedBatch]]
+    """Yields all samples, in their order, as often as it is called; what was measured as wrenches
+    of any size: efforts of the joints, or the wrench of a sensor under the arm on it, in its axes.
+    NaN for what was not measured [N m, N], and for velocities that were not published."""
     has_velocities: bool
+    """Whether any velocity was published."""
     farthest: Mapping[str, float] = field(default_factory=dict)
+    """How far from zero each joint was [rad, m]."""
     varying: frozenset[str] = frozenset()
+    """Joints whose effort ever changes."""
     began: int | None = None
+    """Stamp of the first sample of the recording that this is a part of [ns]."""
     moved: frozenset[str] = frozenset()
+    """Joints whose position changes by more than `FROM_ZERO`."""
     velocity_factors: Mapping[str, float] = field(default_factory=dict)
+    """Joints whose velocities are a multiple of the derivative of the position, and which [-]."""
     velocity_lag: float = 0.0
+    """How late published velocities are against the derivative of the positions [s]."""
     left_out: tuple[str, ...] = ()
+    """Joint states that were not used although they have efforts, in words."""
 
     def __post_init__(self) -> None:
         if len(self.stamps) < 2 or np.any(np.diff(self.stamps) <= 0):
@@ -128,10 +113,7 @@ class Recording:
     def of_joints(self, joints: Sequence[str]) -> Recording:
         """Return the columns of some joints, in their order, of positions and efforts.
 
-        Raises
-        ------
-        RecordingError
-            Where it lacks one.
+        Raises RecordingError where it lacks one.
         """
         missing = [name for name in joints if name not in self.joints]
         if missing:
@@ -172,10 +154,8 @@ class Recording:
         slowly that nothing else counts, or `stilled`; its readings over a piece of the way are
         averaged, however long the arm took or stood there.
 
-        Raises
-        ------
-        RecordingError
-            If a position is further from the path than `FROM_PATH`, or there is no path.
+        Raises RecordingError if a position is further from the path than `FROM_PATH`, or there is
+        no path.
 
         Liu et al. 1998, eq. 20-21.
         """

@@ -64,31 +64,21 @@ TILT_STD = 0.35
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What the data are explained by.
-
-    Attributes
-    ----------
-    model : Model
-    cutoff : float
-        Of the low-pass that is fitted behind [Hz].
-    velocities : bool
-        Whether published joint velocities are used, or positions alone.
-    tilted : bool
-        Whether gravity is taken to be off the direction given, for few arms stand plumb.
-    odd : (k,) array, optional
-        What the efforts of each joint are of those that the others ask for, where any is far
-        from one.
-    late, unsure : str
-        How late the efforts seem, and which joints could be odd without notice; in words.
-    """
+    """What the data are explained by."""
 
     model: Model
     cutoff: float
+    """Of the low-pass that is fitted behind [Hz]."""
     velocities: bool = True
+    """Whether published joint velocities are used, or positions alone."""
     tilted: bool = False
+    """Whether gravity is taken to be off the direction given, for few arms stand plumb."""
     odd: FloatArray | None = None
+    """What the efforts of each joint are of those that the others ask for, where any is far from
+    one, (k,)."""
     late: str = ''
     unsure: str = ''
+    """How late the efforts seem, and which joints could be odd without notice; in words."""
 
 
 def choose(model: Model, recordings: Sequence[Recording], settings: Settings) -> Choice:
@@ -307,23 +297,16 @@ class _Trial:
 
 
 class _Samples(NamedTuple):
-    """Filtered samples, and what is compared of them.
-
-    Attributes
-    ----------
-    log : FilteredRecording
-    links : (n, k, c) array
-        The columns of the links that are identifiable.
-    tilts : (n, k, 2) array
-        What gravity across adds by the description, for 1 m/s^2 in each of two directions.
-    nominal : (n, k) array
-        What the description's links explain [N m, N].
-    """
+    """Filtered samples, and what is compared of them."""
 
     log: FilteredRecording
     links: FloatArray
+    """The columns of the links that are identifiable, (n, k, c)."""
     tilts: FloatArray
+    """What gravity across adds by the description, for 1 m/s^2 in each of two directions,
+    (n, k, 2)."""
     nominal: FloatArray
+    """What the description's links explain, (n, k) [N m, N]."""
 
     @property
     def error(self) -> FloatArray:

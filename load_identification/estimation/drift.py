@@ -71,30 +71,20 @@ FIRST = np.array([0.3, 0.07, 0.03, 0.3, 0.3, *(0.01,) * 6])
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """The members of a bank: random walks and sizes of path-dependent errors.
-
-    Attributes
-    ----------
-    expected : (6,) array
-        Expected random walk of the offset [N/√s, N m/√s].
-    times : (k, 6) array
-        Walks of the members, in units of `expected`; the first is 1 [-].
-    path_parts : (k,) array
-        Path-dependent errors, in units of the expected ones; NaN: see `PATH_PARTS` [-].
-    first : (k,) array
-        Logarithms of the prior weights.
-    pouring : (k,) array
-        Random walks of the load, relative to its mass [1/√s].
-    doubted : (k,) array of bool
-        Which of them are there only while the load seems to change.
-    """
+    """The members of a bank: random walks and sizes of path-dependent errors."""
 
     expected: FloatArray
+    """Expected random walk of the offset, (6,) [N/√s, N m/√s]."""
     times: FloatArray
+    """Walks of the members, in units of `expected`, (k, 6); the first is 1 [-]."""
     path_parts: FloatArray
+    """Path-dependent errors, in units of the expected ones, (k,); NaN: see `PATH_PARTS` [-]."""
     first: FloatArray
+    """Logarithms of the prior weights, (k,)."""
     pouring: FloatArray
+    """Random walks of the load, relative to its mass, (k,) [1/√s]."""
     doubted: BoolArray
+    """Which of them are there only while the load seems to change, (k,)."""
 
     @cached_property
     def walks(self) -> FloatArray:
@@ -256,19 +246,13 @@ def drifts(channel: int, moved: float, seconds: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Zero:
-    """The offset when it was first determined.
-
-    Attributes
-    ----------
-    stamp : int
-        Time of determination [ns].
-    offset, variance : (6,) arrays
-        Mean [N, N m] and variance [N², N² m²].
-    """
+    """The offset when it was first determined."""
 
     stamp: int
+    """Time of determination [ns]."""
     offset: FloatArray
     variance: FloatArray
+    """Mean, (6,) [N, N m] and variance [N², N² m²]."""
 
     def words(
         self, stamp: int, offset: FloatArray, variance: FloatArray, usual: FloatArray

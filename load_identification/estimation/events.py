@@ -72,26 +72,17 @@ ON_STATUS = re.compile(r'([a-z_]+) (\d+)\.(\d{9})')
 
 @dataclass(frozen=True)
 class Event:
-    """An event of the load or the sensor.
-
-    Attributes
-    ----------
-    number : int
-        Number in its queue, from 1; 0: none yet.
-    kind : EventKind
-    stamp : int
-        Time of detection [ns].
-    note : str
-        Further details.
-    since : int
-        From when on another load has been the present one; 0: unknown [ns].
-    """
+    """An event of the load or the sensor."""
 
     number: int
+    """Number in its queue, from 1; 0: none yet."""
     kind: EventKind
     stamp: int
+    """Time of detection [ns]."""
     note: str = ''
+    """Further details."""
     since: int = 0
+    """From when on another load has been the present one; 0: unknown [ns]."""
 
     @property
     def words(self) -> str:

@@ -12,46 +12,30 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class Requirements:
-    """Requirements for a parameter to count as identified.
-
-    Attributes
-    ----------
-    mass : float
-        Largest standard deviation [kg], or 2 % of the mass if that is more.
-    center_of_mass : float
-        Largest standard deviation [m].
-    inertia : float
-        Largest standard deviation, as a fraction of the largest known moment of inertia [-].
-    excitation : float
-        Least torque caused by inertia, in units of the torque residual, both rms [-].
-    """
+    """Requirements for a parameter to count as identified."""
 
     mass: float = 0.01
+    """Largest standard deviation [kg], or 2 % of the mass if that is more."""
     center_of_mass: float = 0.002
+    """Largest standard deviation [m]."""
     inertia: float = 0.1
+    """Largest standard deviation, as a fraction of the largest known moment of inertia [-]."""
     excitation: float = 0.5
+    """Least torque caused by inertia, in units of the torque residual, both rms [-]."""
 
 
 @dataclass(frozen=True)
 class Excitation:
-    """Excitation of inertia in the fastest motion so far, rms over all channels and samples.
-
-    Attributes
-    ----------
-    inertial_torque : float
-        Torque caused by inertia about the sensor [N m].
-    unexplained : float
-        Residual torque after load and a separate offset per block [N m].
-    rate : float
-        Largest rate of rotation [rad/s].
-    level : bool
-        Whether no joint turns the sensor against gravity, as of a SCARA.
-    """
+    """Excitation of inertia in the fastest motion so far, rms over all channels and samples."""
 
     inertial_torque: float
+    """Torque caused by inertia about the sensor [N m]."""
     unexplained: float
+    """Residual torque after load and a separate offset per block [N m]."""
     rate: float
+    """Largest rate of rotation [rad/s]."""
     level: bool = False
+    """Whether no joint turns the sensor against gravity, as of a SCARA."""
 
 
 RELATIVE_MASS = 0.02
@@ -95,27 +79,19 @@ MASS, CENTER_OF_MASS, INERTIA = 'mass', 'centre of mass', 'inertia'
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """The identified parameters, in message order, and why the others are not.
-
-    Attributes
-    ----------
-    identified : (10,) bool array
-    reasons : tuple of str
-    reversed_sign : bool
-        Whether the mass is clearly negative.
-    lacking : str
-        The first incomplete stage: `MASS`, `CENTER_OF_MASS` or `INERTIA`; empty if all are
-        complete, or if more motion does not help.
-    allowed : (10,) array
-        Largest standard deviation of an identified parameter [kg, m, kg m²]. While no moment of
-        inertia is known, that of a cube of aluminium is used.
-    """
+    """The identified parameters, in message order, and why the others are not."""
 
     identified: BoolArray
+    """(10,)"""
     reasons: tuple[str, ...]
     reversed_sign: bool
+    """Whether the mass is clearly negative."""
     lacking: str
+    """The first incomplete stage: `MASS`, `CENTER_OF_MASS` or `INERTIA`; empty if all are
+    complete, or if more motion does not help."""
     allowed: FloatArray
+    """Largest standard deviation of an identified parameter, (10,) [kg, m, kg m²]. While no moment
+    of inertia is known, that of a cube of aluminium is used."""
 
 
 def judge(

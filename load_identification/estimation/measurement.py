@@ -37,79 +37,54 @@ REMEMBERED = 60.0
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Averages over the samples of a block, and the sensor's motion since the previous block.
-
-    Attributes
-    ----------
-    stamp : int
-        Stamp of the newest sample [ns].
-    elapsed : float
-        Time since the previous block [s].
-    angle : float
-        Angle by which the sensor has turned since [rad].
-    twist : (6,) array
-        Mean velocity of S, linear before angular, in S [m/s, rad/s].
-    position : (3,) array
-        Displacement of S from about where it was in the last minute, in S [m].
-    rest : bool
-        Whether the sensor is at rest.
-    matrix : (6, 10) array
-        -A: the regressor of the wrench that the load exerts on the sensor.
-    slope : (6, 10) array
-        Mean time derivative of `matrix` over the samples [1/s]. That of a line through them would
-        be 13 % off in brisk moves, and what a delay of some ms shows with it.
-    bend : (6, 10) array
-        Mean of its second time derivative [1/s²].
-    wrench : (6,) array
-        Mean wrench [N, N m]; 0 for a channel without a sample.
-    weight : (6,) array
-        Sum of the samples' weights; 0: the channel has no information.
-    count : (6,) array
-        Effective number of samples, (sum of weights)² / sum of their squares.
-    within : (2, 11, 11) array
-        For force and torque: sums over the samples of products of the rows [-A w], about their
-        means.
-    samples : (2,) array
-        Degrees of freedom of `within`.
-    direction : (3,) array
-        Direction of gravity in S, a unit vector.
-    harmonics : (12,) array
-        Mean of its harmonics, see `pose_errors.harmonics` [-].
-    gravity_by_tilt : (3, 2) or (3, 0) array
-        Derivatives of gravity in S [m/s² per rad].
-    by_joint : (J, 6, 10) array
-        Derivatives of `matrix` by the positions of the joints.
-    sensitivity, by_gain : (6, k) and (g, 6, 6) arrays
-        As in `FilteredBatch`.
-    blur : (J, 6, 10) array
-        Effect of the noise of joint positions on `matrix`: J independent parts, each of one
-        standard deviation.
-    root : (6, 6) array or None
-        W so that W (wrench - expected) has the noise of one sample; replaces `weight`.
-    """
+    """Averages over the samples of a block, and the sensor's motion since the previous block."""
 
     stamp: int
+    """Stamp of the newest sample [ns]."""
     elapsed: float
+    """Time since the previous block [s]."""
     angle: float
+    """Angle by which the sensor has turned since [rad]."""
     twist: FloatArray
+    """Mean velocity of S, linear before angular, in S, (6,) [m/s, rad/s]."""
     position: FloatArray
+    """Displacement of S from about where it was in the last minute, in S, (3,) [m]."""
     rest: bool
+    """Whether the sensor is at rest."""
     matrix: FloatArray
+    """-A, (6, 10): the regressor of the wrench that the load exerts on the sensor."""
     slope: FloatArray
+    """Mean time derivative of `matrix` over the samples, (6, 10) [1/s]. That of a line through
+    them would be 13 % off in brisk moves, and what a delay of some ms shows with it."""
     bend: FloatArray
+    """Mean of its second time derivative, (6, 10) [1/s²]."""
     wrench: FloatArray
+    """Mean wrench, (6,) [N, N m]; 0 for a channel without a sample."""
     weight: FloatArray
+    """Sum of the samples' weights, (6,); 0: the channel has no information."""
     count: FloatArray
+    """Effective number of samples, (sum of weights)² / sum of their squares, (6,)."""
     within: FloatArray
+    """For force and torque, (2, 11, 11): sums over the samples of products of the rows [-A w],
+    about their means."""
     samples: FloatArray
+    """Degrees of freedom of `within`, (2,)."""
     direction: FloatArray
+    """Direction of gravity in S, a unit vector, (3,)."""
     harmonics: FloatArray
+    """Mean of its harmonics, see `pose_errors.harmonics`, (12,) [-]."""
     gravity_by_tilt: FloatArray
+    """Derivatives of gravity in S [m/s² per rad]."""
     by_joint: FloatArray
+    """Derivatives of `matrix` by the positions of the joints, (J, 6, 10)."""
     sensitivity: FloatArray
     by_gain: FloatArray
+    """As in `FilteredBatch`, (6, k) and (g, 6, 6)."""
     blur: FloatArray
+    """Effect of the noise of joint positions on `matrix`, (J, 6, 10): J independent parts, each of
+    one standard deviation."""
     root: FloatArray | None = None
+    """W so that W (wrench - expected) has the noise of one sample, (6, 6); replaces `weight`."""
 
     @property
     def live(self) -> BoolArray:

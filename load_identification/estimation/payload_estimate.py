@@ -28,44 +28,30 @@ UNKNOWN_STD = 100.0
 
 @dataclass(frozen=True)
 class EstimatorSettings:
-    """Settings that a user may choose; interface/parameters.py describes them.
-
-    Attributes
-    ----------
-    force_noise, torque_noise : float
-        Expected standard deviation of a filtered sample [N, N m].
-    force_drift, torque_drift : float
-        Random walk of the offset [N/√s, N m/√s].
-    forgetting_time : float
-        Time constant of directional forgetting where motion excites [s]; infinite: never.
-    requirements : Requirements
-        Requirements for a parameter to count as identified.
-    bounding_ellipsoid : BoundingEllipsoid or None
-        Ellipsoid in S that contains the payload.
-    errors : ErrorPriors
-        Priors of the systematic errors.
-    error_time : float
-        Relaxation time of the systematic errors [s].
-    changes : bool
-        Whether load and offset may change; if not, deviations count as noise.
-    gravity : tuple of 3 floats
-        Gravity in the robot's root frame; samples have it in S [m/s²].
-    wrench_delay : float
-        Delay that the wrench's stamps are corrected by already [s].
-    """
+    """Settings that a user may choose; interface/parameters.py describes them."""
 
     force_noise: float = 0.05
     torque_noise: float = 0.003
+    """Expected standard deviation of a filtered sample [N, N m]."""
     force_drift: float = 3e-4
     torque_drift: float = 1.2e-5
+    """Random walk of the offset [N/√s, N m/√s]."""
     forgetting_time: float = np.inf
+    """Time constant of directional forgetting where motion excites [s]; infinite: never."""
     requirements: Requirements = field(default_factory=Requirements)
+    """Requirements for a parameter to count as identified."""
     bounding_ellipsoid: BoundingEllipsoid | None = None
+    """Ellipsoid in S that contains the payload."""
     errors: ErrorPriors = field(default_factory=ErrorPriors)
+    """Priors of the systematic errors."""
     error_time: float = 100.0
+    """Relaxation time of the systematic errors [s]."""
     changes: bool = True
+    """Whether load and offset may change; if not, deviations count as noise."""
     gravity: tuple[float, ...] = (0.0, 0.0, -9.80665)
+    """Gravity in the robot's root frame, (3,); samples have it in S [m/s²]."""
     wrench_delay: float = 0.0
+    """Delay that the wrench's stamps are corrected by already [s]."""
 
     @property
     def noise(self) -> FloatArray:
@@ -83,84 +69,58 @@ class Withheld(Enum):
 
 @dataclass(frozen=True)
 class CalibrationValue:
-    """Estimate of one systematic error.
-
-    Attributes
-    ----------
-    value, std : float
-        In the unit of its prior, see `ErrorPriors`.
-    """
+    """Estimate of one systematic error."""
 
     value: float
     std: float
+    """In the unit of its prior, see `ErrorPriors`."""
 
 
 @dataclass(frozen=True)
 class PayloadEstimate:
-    """The estimate at one instant.
-
-    Attributes
-    ----------
-    stamp : int
-        Stamp of the newest sample used [ns].
-    frame : str
-        Sensor frame S.
-    parameters : (10,) array
-        Parameters of the payload, without the tool: m, first moment, inertia about the origin
-        of S [kg, kg m, kg m²].
-    offset : (6,) array
-        Offset of the wrench that the load exerts on the sensor [N, N m].
-    covariance : (16, 16) array
-        Joint covariance of parameters and offset.
-    total, total_covariance : (10,) and (10, 10) arrays
-        Parameters of tool and payload together, and their covariance.
-    values, std : (10,) arrays
-        In message order: m, centre of mass, inertia about it [kg, m, kg m²]. If the inertia is
-        identified and physically inconsistent, the values of the nearest consistent body.
-    identified : (10,) bool array
-        In message order.
-    reasons : tuple of str
-        Why something is not identified, in words.
-    warnings : tuple of str
-        Other reasons why the estimate is unreliable.
-    reversed_sign : bool
-        Whether the mass is clearly negative.
-    withheld : Withheld or None
-        Why nothing is claimed; None: what is identified is claimed.
-    residual_rms, noise : (2,) arrays
-        Residual rms of a filtered sample, and noise of a sample that counts as independent; force
-        and torque [N, N m].
-    budget : (4, 10) array
-        Parts of `std`², in message order, from the sources of `error_budget.SOURCES`: noise,
-        drift, calibration, tool. Their sum is `std`².
-    causes : (causes, 4) array
-        The same of mass and centre of mass, split by `error_budget.CAUSES`.
-    calibration : mapping of str to CalibrationValue
-        Systematic errors of which motion determines at least half.
-    common : (10, 10) array
-        Part of the covariance of `parameters` due to the sensor's common gain.
-    """
+    """The estimate at one instant."""
 
     stamp: int
+    """Stamp of the newest sample used [ns]."""
     frame: str
+    """Sensor frame S."""
     parameters: FloatArray
+    """Parameters of the payload, without the tool, (10,): m, first moment, inertia about the
+    origin of S [kg, kg m, kg m²]."""
     offset: FloatArray
+    """Offset of the wrench that the load exerts on the sensor, (6,) [N, N m]."""
     covariance: FloatArray
+    """Joint covariance of parameters and offset, (16, 16)."""
     total: FloatArray
     total_covariance: FloatArray
+    """Parameters of tool and payload together, and their covariance, (10,) and (10, 10)."""
     values: FloatArray
     std: FloatArray
+    """In message order, (10,): m, centre of mass, inertia about it [kg, m, kg m²]. If the inertia
+    is identified and physically inconsistent, the values of the nearest consistent body."""
     identified: BoolArray
+    """In message order, (10,)."""
     reasons: tuple[str, ...]
+    """Why something is not identified, in words."""
     warnings: tuple[str, ...]
+    """Other reasons why the estimate is unreliable."""
     reversed_sign: bool
+    """Whether the mass is clearly negative."""
     withheld: Withheld | None
+    """Why nothing is claimed; None: what is identified is claimed."""
     residual_rms: FloatArray
     noise: FloatArray
+    """Residual rms of a filtered sample, and noise of a sample that counts as independent, (2,);
+    force and torque [N, N m]."""
     budget: FloatArray = field(default_factory=lambda: np.full((4, PARAMETERS), np.nan))
+    """Parts of `std`², in message order, from the sources of `error_budget.SOURCES`, (4, 10):
+    noise, drift, calibration, tool. Their sum is `std`²."""
     causes: FloatArray = field(default_factory=lambda: np.full((len(CAUSES), 4), np.nan))
+    """The same of mass and centre of mass, split by `error_budget.CAUSES`, (causes, 4)."""
     calibration: Mapping[str, CalibrationValue] = field(default_factory=dict)
+    """Systematic errors of which motion determines at least half."""
     common: FloatArray = field(default_factory=lambda: np.zeros((PARAMETERS, PARAMETERS)))
+    """Part of the covariance of `parameters` due to the sensor's common gain, (10, 10)."""
 
     @property
     def unresolved(self) -> bool:

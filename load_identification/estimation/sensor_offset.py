@@ -36,20 +36,14 @@ class OfErrors:
 
     The reading of the tool contains D n, and the tool taken off it is a + S n with the same n:
     what is left is the offset + (D + A S) n - level, with A S n0 as level.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of N errors, as in `SystematicErrors.names`.
-    by_errors : (6, N) array
-        D + A S.
-    level : (6,) array
-        A S n0: effect of the errors n0 with which the tool was identified [N, N m].
     """
 
     names: tuple[str, ...]
+    """Names of N errors, as in `SystematicErrors.names`."""
     by_errors: FloatArray
+    """D + A S, (6, N)."""
     level: FloatArray
+    """A S n0, (6,): effect of the errors n0 with which the tool was identified [N, N m]."""
 
     def columns(self, names: Sequence[str]) -> FloatArray:
         """Return the derivatives by the errors of these names, (6, all of them)."""
@@ -60,32 +54,22 @@ class OfErrors:
 
 @dataclass(frozen=True, eq=False)
 class OffsetPrior:
-    """An offset measured by calibration at some time.
-
-    Attributes
-    ----------
-    mean : (6,) array
-        Offset of the wrench that the load exerts on the sensor [N, N m].
-    covariance : (6, 6) array
-    stamp : int
-        Time for which it is valid [ns].
-    noise : (2,) array
-        Noise of filtered force and torque when it was measured [N, N m].
-    direction : (3,) array or None
-        Direction of gravity in S in the pose in which it was measured; None: unknown.
-    of_errors : OfErrors or None
-        None: the errors of the cell have no part in it, or that part is unknown.
-    frame : str
-        Sensor frame in which it was measured; empty: not known.
-    """
+    """An offset measured by calibration at some time."""
 
     mean: FloatArray
+    """Offset of the wrench that the load exerts on the sensor, (6,) [N, N m]."""
     covariance: FloatArray
+    """(6, 6)"""
     stamp: int
+    """Time for which it is valid [ns]."""
     noise: FloatArray
+    """Noise of filtered force and torque when it was measured, (2,) [N, N m]."""
     direction: FloatArray | None = None
+    """Direction of gravity in S in the pose in which it was measured, (3,); None: unknown."""
     of_errors: OfErrors | None = None
+    """None: the errors of the cell have no part in it, or that part is unknown."""
     frame: str = field(default='', kw_only=True)
+    """Sensor frame in which it was measured; empty: not known."""
 
     def distance(self, mean: FloatArray, covariance: FloatArray) -> float:
         """Return the squared Mahalanobis distance from an offset (6,).

@@ -22,52 +22,36 @@ AXES = ('x', 'y', 'z')
 
 @dataclass(frozen=True)
 class ErrorPriors:
-    """Standard deviations of the systematic errors; 0 leaves one out.
-
-    Attributes
-    ----------
-    gain_common : float
-        Gain error common to all channels: amplifier, supply [-].
-    gain : float
-        Gain error of each channel [-].
-    cross_talk : float
-        Cross-talk from one force to another and from one torque to another [-].
-    cross_talk_torque : float
-        Cross-talk from a force to a torque; from a torque to a force as much at a lever of 0.1 m
-        [m].
-    mounting : float
-        Rotation of the sensor about each of its axes [rad].
-    origin : float
-        Distance of the sensor's origin from that of its frame along each axis, as far as it moves
-        otherwise: the centre of mass is from where torques are measured [m].
-    base_tilt : float
-        Tilt of gravity about each horizontal axis of the root [rad].
-    joint_zero : float
-        Zero error of each joint [rad].
-    delay : float
-        Delay of the wrench relative to the motion [s].
-    compliance : float
-        1 / ω² of what resonates at ω behind the encoders: joints, mounting, load [s²].
-    joint_friction : float
-        Friction of the last joint that acts on the sensor, about the joint's axis [N m].
-    field_force, field_torque : float
-        Rms of orientation-dependent errors: nonlinearity, hysteresis, cables; change of a cable's
-        pull over `pose_errors.REACH` [N, N m].
-    """
+    """Standard deviations of the systematic errors; 0 leaves one out."""
 
     gain_common: float = 0.005
+    """Gain error common to all channels: amplifier, supply [-]."""
     gain: float = 0.005
+    """Gain error of each channel [-]."""
     cross_talk: float = 0.005
+    """Cross-talk from one force to another and from one torque to another [-]."""
     cross_talk_torque: float = 5e-4
+    """Cross-talk from a force to a torque; from a torque to a force as much at a lever of 0.1 m
+    [m]."""
     mounting: float = float(np.deg2rad(0.3))
+    """Rotation of the sensor about each of its axes [rad]."""
     origin: float = 0.002
+    """Distance of the sensor's origin from that of its frame along each axis, as far as it moves
+    otherwise: the centre of mass is from where torques are measured [m]."""
     base_tilt: float = float(np.deg2rad(0.2))
+    """Tilt of gravity about each horizontal axis of the root [rad]."""
     joint_zero: float = float(np.deg2rad(0.1))
+    """Zero error of each joint [rad]."""
     delay: float = 0.002
+    """Delay of the wrench relative to the motion [s]."""
     compliance: float = 1.8e-4
+    """1 / ω² of what resonates at ω behind the encoders: joints, mounting, load [s²]."""
     joint_friction: float = 0.05
+    """Friction of the last joint that acts on the sensor, about the joint's axis [N m]."""
     field_force: float = 0.1
     field_torque: float = 0.004
+    """Rms of orientation-dependent errors: nonlinearity, hysteresis, cables; change of a cable's
+    pull over `pose_errors.REACH` [N, N m]."""
 
     @property
     def field(self) -> FloatArray:

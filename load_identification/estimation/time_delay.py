@@ -77,23 +77,17 @@ LARGEST = float(LAGS[-2]) * SPACING_NS * 1e-9
 
 @dataclass(frozen=True)
 class DelayEstimate:
-    """The delay of the wrench's stamps relative to those of the joint states.
-
-    Attributes
-    ----------
-    value_s, std_s : float
-        In the sense of the parameter `wrench_delay`, in addition to its setting: positive means
-        that the wrench stamped t was measured at t - value [s].
-    known : bool
-        Whether the standard deviation is small enough for the value to be used.
-    beyond : bool
-        Whether the delay exceeds `LARGEST` with certainty; `value_s` is then that, with its sign.
-    """
+    """The delay of the wrench's stamps relative to those of the joint states."""
 
     value_s: float
     std_s: float
+    """In the sense of the parameter `wrench_delay`, in addition to its setting: positive means
+    that the wrench stamped t was measured at t - value [s]."""
     known: bool
+    """Whether the standard deviation is small enough for the value to be used."""
     beyond: bool = False
+    """Whether the delay exceeds `LARGEST` with certainty; `value_s` is then that, with its
+    sign."""
 
 
 UNKNOWN = DelayEstimate(0.0, np.inf, False)

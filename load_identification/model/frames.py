@@ -84,9 +84,7 @@ def _read(transform: Any) -> tuple[str, str, pinocchio.SE3]:
 def link_names(urdf: str) -> tuple[str, ...]:
     """Return the names of the links of a robot description.
 
-    Raises
-    ------
-    DescriptionError : if the text is not XML.
+    Raises DescriptionError if the text is not XML.
     """
     return tuple(element.get('name', '') for element in parse_xml(urdf).findall('link'))
 

@@ -55,13 +55,7 @@ _SIGN_DIRECTION = np.array([1.0, 0.77, 0.13])
 
 @dataclass(frozen=True, eq=False)
 class PrincipalInertia:
-    """Principal moments and axes of a body, eq. 18.
-
-    Attributes
-    ----------
-    moments : (3,) principal moments about the centre of mass, largest first [kg m^2].
-    axes : (3, 3) right-handed rotation; column k is the axis of moment k in the frame [-].
-    """
+    """Principal moments and axes of a body, eq. 18."""
 
     moments: FloatArray
     axes: FloatArray
@@ -73,12 +67,6 @@ class InertialParameters:
 
     Differences of bodies and raw estimates are allowed: neither the mass nor the inertia has to be
     physically consistent, see `is_consistent`.
-
-    Attributes
-    ----------
-    mass : m [kg].
-    first_moment : (3,) m c [kg m].
-    inertia : (3, 3) symmetric, about the origin of the frame [kg m^2].
 
     Raise ParameterError if a value is not finite or has the wrong shape, or the inertia is
     asymmetric.
@@ -141,9 +129,7 @@ class InertialParameters:
     def center_of_mass(self) -> FloatArray:
         """Centre of mass (3,) in the frame [m]: ``c = (m c) / m``, eq. 16.
 
-        Raises
-        ------
-        ParameterError : if the mass is not positive.
+        Raises ParameterError if the mass is not positive.
         """
         return _center(self.mass, self.first_moment)
 
@@ -153,9 +139,7 @@ class InertialParameters:
 
         ``I_c = I - m (c.c 1 - c c^T)``
 
-        Raises
-        ------
-        ParameterError : if the mass is not positive.
+        Raises ParameterError if the mass is not positive.
         """
         return self.inertia - self.mass * _steiner(self.center_of_mass)
 
@@ -164,9 +148,7 @@ class InertialParameters:
 
         ``I_c = R diag(I1, I2, I3) R^T``, eq. 18.
 
-        Raises
-        ------
-        ParameterError : if the mass is not positive.
+        Raises ParameterError if the mass is not positive.
         """
         smallest_first, eigenvectors = np.linalg.eigh(self.inertia_about_center_of_mass)
         moments = smallest_first[::-1].copy()
@@ -248,9 +230,7 @@ class InertialParameters:
 def to_message_order(phi: npt.ArrayLike) -> FloatArray:
     """Convert phi (10,) to the message order (10,), eq. 16 and 17.
 
-    Raises
-    ------
-    ParameterError : if the mass is not positive.
+    Raises ParameterError if the mass is not positive.
     """
     body = InertialParameters.from_vector(phi)
     about_center = body.inertia_about_center_of_mass[_UPPER]
@@ -267,9 +247,7 @@ def message_jacobian(phi: npt.ArrayLike) -> FloatArray:
     -------
     (10, 10) : row i, column j: derivative of entry i of the message order by entry j of phi.
 
-    Raises
-    ------
-    ParameterError : if the mass is not positive.
+    Raises ParameterError if the mass is not positive.
     """
     phi = _checked('parameter vector', phi, (10,))
     mass, center = phi[0], _center(phi[0], phi[1:4])

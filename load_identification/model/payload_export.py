@@ -60,46 +60,31 @@ DURATION = 'builtin_interfaces/Duration'
 
 @dataclass(frozen=True)
 class Payload:
-    """Estimate of a payload, in message order.
-
-    Attributes
-    ----------
-    frame : str
-        Sensor frame S.
-    values, std : (10,) arrays
-        [kg, m, kg m²].
-    identified : (10,) bool array
-    reasons : tuple of str
-        Reasons why a parameter is not identified.
-    """
+    """Estimate of a payload, in message order."""
 
     frame: str
+    """Sensor frame S."""
     values: FloatArray
     std: FloatArray
+    """(10,) [kg, m, kg m²]."""
     identified: BoolArray
+    """(10,)"""
     reasons: tuple[str, ...] = ()
+    """Reasons why a parameter is not identified."""
 
 
 @dataclass(frozen=True)
 class PayloadCommand:
-    """A command for one controller, or the reason why there is none.
-
-    Attributes
-    ----------
-    target : str
-        Controller or format.
-    text : str
-        The call; empty if refused.
-    frame : str
-        Frame of the numbers, in words.
-    refusal : str
-        Reason why the estimate is not good enough; empty if it is.
-    """
+    """A command for one controller, or the reason why there is none."""
 
     target: str
+    """Controller or format."""
     text: str
+    """The call; empty if refused."""
     frame: str
+    """Frame of the numbers, in words."""
     refusal: str
+    """Reason why the estimate is not good enough; empty if it is."""
 
 
 @dataclass(frozen=True)
@@ -230,27 +215,18 @@ def _decimal_texts(values: FloatArray, std: FloatArray) -> list[str]:
 
 @dataclass(frozen=True)
 class PayloadDriver:
-    """The payload interface of a robot's driver.
-
-    Attributes
-    ----------
-    package, service_type : str
-        Package and type of its service.
-    service : str
-        Usual name of the service.
-    flange : str
-        Regular expression for the link whose frame the numbers must be in.
-    flange_in_words : str
-    total : bool
-        Whether the driver needs the sum of tool and payload, or the payload alone.
-    """
+    """The payload interface of a robot's driver."""
 
     package: str
     service_type: str
+    """Package and type of its service."""
     service: str
+    """Usual name of the service."""
     flange: str
+    """Regular expression for the link whose frame the numbers must be in."""
     flange_in_words: str
     total: bool
+    """Whether the driver needs the sum of tool and payload, or the payload alone."""
 
 
 DRIVERS = {

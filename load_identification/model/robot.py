@@ -19,22 +19,7 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class FrameMotion:
-    """Motion of the sensor frame S for n samples, every vector in S.
-
-    Attributes
-    ----------
-    linear_velocity : (n, 3) of the origin of S [m/s].
-    angular_velocity : (n, 3) omega [rad/s].
-    angular_acceleration : (n, 3) alpha [rad/s^2].
-    linear_acceleration : (n, 3) p_ddot - g, as an accelerometer at the origin measures [m/s^2].
-    gravity : (n, 3) g [m/s^2].
-    motion_by_joint : (n, 9, J) derivatives of p_ddot - g, omega and alpha by the joint positions
-        [m/s^2, rad/s, rad/s^2 per rad or m].
-    gravity_by_tilt : (n, 3, 2) derivative of g by a tilt of the root about the two of its axes
-        nearest to horizontal [m/s^2 per rad].
-    rotation : (n, 3, 3) from S to the root frame [-].
-    jacobian : (n, 6, J) twist of S per joint velocity, linear before angular [m, -].
-    """
+    """Motion of the sensor frame S for n samples, every vector in S."""
 
     linear_velocity: FloatArray
     angular_velocity: FloatArray
@@ -42,37 +27,29 @@ class FrameMotion:
     linear_acceleration: FloatArray
     gravity: FloatArray
     motion_by_joint: FloatArray
+    """[m/s^2, rad/s, rad/s^2 per rad or m]."""
     gravity_by_tilt: FloatArray
+    """nearest to horizontal [m/s^2 per rad]."""
     rotation: FloatArray
     jacobian: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class RotationAxis:
-    """An axis about which the sensor frame S can be turned, expressed in S.
-
-    Attributes
-    ----------
-    name : str
-        In words: `joint_6`, or `the sensor about its x axis`.
-    direction : (3,) array
-        Unit vector.
-    arm : (3,) array
-        From the nearest point of the axis to the origin of S [m].
-    velocity_limit : float
-        Infinite if unknown [rad/s].
-    effort_limit : float
-        Infinite if unknown [N m].
-    joint : int
-        Index of the joint between root and sensor; -1: an axis of the sensor.
-    """
+    """An axis about which the sensor frame S can be turned, expressed in S."""
 
     name: str
+    """In words: `joint_6`, or `the sensor about its x axis`."""
     direction: FloatArray
+    """Unit vector, (3,)."""
     arm: FloatArray
+    """From the nearest point of the axis to the origin of S, (3,) [m]."""
     velocity_limit: float = np.inf
+    """Infinite if unknown [rad/s]."""
     effort_limit: float = np.inf
+    """Infinite if unknown [N m]."""
     joint: int = -1
+    """Index of the joint between root and sensor; -1: an axis of the sensor."""
 
 
 NUMBERS, DECIMALS = 1_000_000, 6
@@ -117,12 +94,9 @@ class Robot:
         gravity : (3,) in the root frame of the description [m/s^2].
         locked : joints fixed at zero and left out of `joints`.
 
-        Raises
-        ------
-        DescriptionError : if the text is not a URDF, or if a joint of the chain mimics another,
-            has the axis 0 0 0, or is not fixed, revolute, continuous or prismatic.
-        FrameError : if the sensor frame is not a link.
-        ParameterError : if gravity is not three finite numbers.
+        Raises DescriptionError if the text is not a URDF, or if a joint of the chain mimics
+        another, has the axis 0 0 0, or is not fixed, revolute, continuous or prismatic; FrameError
+        if the sensor frame is not a link; ParameterError if gravity is not three finite numbers.
         """
         self.sensor_frame = sensor_frame
         self.gravity = np.array(gravity, dtype=np.float64)

@@ -37,13 +37,7 @@ REVERSALS = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid:
-    """An ellipsoid about its centre.
-
-    Attributes
-    ----------
-    semi_axes : (3,) [m].
-    axes : (3, 3) right-handed rotation; column k is the direction of semi-axis k.
-    """
+    """An ellipsoid about its centre."""
 
     semi_axes: FloatArray
     axes: FloatArray
@@ -51,17 +45,11 @@ class Ellipsoid:
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """The elliptic cone that contains an axis with 95 %; a fan if one angle is much smaller.
-
-    Attributes
-    ----------
-    half_angles : (2,) larger first [rad].
-    axes : (3, 3) right-handed rotation; columns: the axis, the direction of its greater
-        uncertainty, the direction of its smaller uncertainty.
-    """
+    """The elliptic cone that contains an axis with 95 %; a fan if one angle is much smaller."""
 
     half_angles: FloatArray
     axes: FloatArray
+    """uncertainty, the direction of its smaller uncertainty."""
 
     @property
     def meaningful(self) -> bool:
@@ -71,19 +59,7 @@ class Cone:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A body and its uncertainty, in a frame S.
-
-    Attributes
-    ----------
-    center : (3,) centre of mass [m].
-    uncertainty : 95 % ellipsoid of the centre of mass.
-    moments : (3,) principal moments, largest first [kg m^2].
-    moment_std : (3,) their standard deviations [kg m^2].
-    axes : (3, 3) principal axes, from `continued_axes`.
-    sides : (3,) of the uniform cuboid of equal mass and moments, along the axes [m]; None if there
-        is none.
-    cones : of the three axes.
-    """
+    """A body and its uncertainty, in a frame S."""
 
     center: FloatArray
     uncertainty: Ellipsoid
@@ -91,6 +67,7 @@ class Shape:
     moment_std: FloatArray
     axes: FloatArray
     sides: FloatArray | None
+    """is none."""
     cones: tuple[Cone, Cone, Cone]
 
 

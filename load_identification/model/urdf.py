@@ -29,9 +29,7 @@ PIPE = 65536
 def parse_description(urdf: str) -> pinocchio.Model:
     """Build Pinocchio's model of the whole description.
 
-    Raises
-    ------
-    DescriptionError : if the text is not a URDF.
+    Raises DescriptionError if the text is not a URDF.
     """
     links = urdf.count('<link')
     if len(urdf) > MOST_CHARACTERS or links > MOST_LINKS:
@@ -91,10 +89,8 @@ def check_joints(
     urdf : text of the description.
     where : common property of the joints, for the message.
 
-    Raises
-    ------
-    DescriptionError : if a joint is not revolute, continuous or prismatic, mimics another, or has
-        the axis 0 0 0.
+    Raises DescriptionError if a joint is not revolute, continuous or prismatic, mimics another, or
+    has the axis 0 0 0.
     """
     elements = {element.get('name'): element for element in parse_xml(urdf).findall('joint')}
     for joint in joints:

@@ -82,15 +82,9 @@ class Clearance:
             Distance to be kept; links nearer to each other in every drawn posture are left out,
             because no posture could keep it [m].
 
-        Raises
-        ------
-        DescriptionError
-            If the text is not a URDF, or Pinocchio cannot compute distances.
-        FrameError
-            If no joint moves the tip frame.
-        ParameterError
-            If a link touches the floor or a keep-out box in every posture. Only the first link may
-            stand on the floor.
+        Raises DescriptionError if the text is not a URDF, or Pinocchio cannot compute distances;
+        FrameError if no joint moves the tip frame; ParameterError if a link touches the floor or a
+        keep-out box in every posture. Only the first link may stand on the floor.
         """
         whole = parse_description(urdf)
         locked = [k for k in range(1, whole.njoints) if whole.names[k] not in joints]
@@ -157,10 +151,7 @@ class Clearance:
     def room(self, limits: Limits) -> float:
         """Return the largest clearance of random postures within limits [m].
 
-        Raises
-        ------
-        ParameterError
-            If all of them are in collision.
+        Raises ParameterError if all of them are in collision.
         """
         shape = (DRAWS, len(limits.lower))
         q = np.random.default_rng(0).uniform(limits.lower, limits.upper, shape)

@@ -71,25 +71,17 @@ class RefusedMotionError(LoadIdentificationError):
 
 @dataclass(frozen=True)
 class GuidedRequest:
-    """Request for a guided motion.
-
-    Attributes
-    ----------
-    amplitude : float
-        Largest turn of each joint to each side [rad].
-    speed : float
-        Share of the joints' velocity limits [-].
-    floor : float or None
-        Height of the floor in the root frame; None: no floor [m].
-    payload_radius : float
-        Radius of the sphere about the sensor's origin that contains the payload [m].
-    """
+    """Request for a guided motion."""
 
     amplitude: float = np.deg2rad(20.0)
+    """Largest turn of each joint to each side [rad]."""
     speed: float = FASTEST
+    """Share of the joints' velocity limits [-]."""
     floor: float | None = 0.0
+    """Height of the floor in the root frame; None: no floor [m]."""
     keep_out: tuple[Box, ...] = ()
     payload_radius: float = 0.1
+    """Radius of the sphere about the sensor's origin that contains the payload [m]."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -112,37 +104,25 @@ class GuidedRequest:
 
 @dataclass(frozen=True, eq=False)
 class GuidedMotion:
-    """A planned guided motion.
-
-    Attributes
-    ----------
-    limits : Limits
-        Limits of the motion, for all J joints between root and sensor.
-    start : (J,) array
-        Pose at its beginning and end [rad, m].
-    path : Sines
-        From rest to rest.
-    moved : tuple of int
-        Indices of the joints that move.
-    brake : float
-        Time to stop from full speed within the limits [s].
-    clearance : float
-        Least distance between any two bodies [m].
-    guessed : dict of str to str
-        Links with a guessed shape, as in `Clearance.guessed`.
-    covered : tuple of str
-        Links from which the payload's ball is not kept, as in `Clearance.covered`.
-    """
+    """A planned guided motion."""
 
     robot: Robot
     limits: Limits
+    """Limits of the motion, for all J joints between root and sensor."""
     start: FloatArray
+    """Pose at its beginning and end, (J,) [rad, m]."""
     path: Sines
+    """From rest to rest."""
     moved: tuple[int, ...]
+    """Indices of the joints that move."""
     brake: float
+    """Time to stop from full speed within the limits [s]."""
     clearance: float
+    """Least distance between any two bodies [m]."""
     guessed: dict[str, str]
+    """Links with a guessed shape, as in `Clearance.guessed`."""
     covered: tuple[str, ...]
+    """Links from which the payload's ball is not kept, as in `Clearance.covered`."""
 
     def back_from(self, position: FloatArray) -> Move:
         """Return the straight way back to the first pose from a posture (J,) of the path."""
@@ -161,12 +141,8 @@ def plan_guided(
     position : (J,) array
         Present joint positions [rad, m].
 
-    Raises
-    ------
-    RefusedMotionError
-        If no motion is possible about this pose; gives the reason and a smaller one that is.
-    ParameterError
-        If the description lacks a limit.
+    Raises RefusedMotionError if no motion is possible about this pose, with the reason and a
+    smaller one that is; ParameterError if the description lacks a limit.
     """
     own = arm_limits(robot)
     surroundings = Clearance(

@@ -57,18 +57,13 @@ class Move:
     """A straight move in joint space from rest to rest, by a quintic polynomial.
 
     q = start + (goal - start) (10 s^3 - 15 s^4 + 6 s^5), s = t / duration
-
-    Attributes
-    ----------
-    start, goal : (J,) arrays
-        [rad, m].
-    duration : float
-        [s].
     """
 
     start: FloatArray
     goal: FloatArray
+    """(J,) [rad, m]."""
     duration: float
+    """[s]."""
 
     def __post_init__(self) -> None:
         """Check the duration."""
@@ -94,20 +89,14 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A straight line in joint space at constant velocity, from rest to rest.
-
-    Attributes
-    ----------
-    start, goal : (J,) arrays
-        [rad, m].
-    duration, ramp : float
-        Whole time, and the time of each of acceleration and deceleration [s].
-    """
+    """A straight line in joint space at constant velocity, from rest to rest."""
 
     start: FloatArray
     goal: FloatArray
+    """(J,) [rad, m]."""
     duration: float
     ramp: float
+    """Whole time, and the time of each of acceleration and deceleration [s]."""
 
     @property
     def window(self) -> tuple[float, float]:
@@ -130,18 +119,12 @@ class Sweep:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Quintic polynomials through points, as a trajectory controller interpolates them.
-
-    Attributes
-    ----------
-    times : (n,) array
-        Times of the points, ascending from 0 [s].
-    points : JointMotion
-        Position, velocity and acceleration at each point, (n, J).
-    """
+    """Quintic polynomials through points, as a trajectory controller interpolates them."""
 
     times: FloatArray
+    """Times of the points, ascending from 0, (n,) [s]."""
     points: JointMotion
+    """Position, velocity and acceleration at each point, (n, J)."""
 
     @property
     def duration(self) -> float:
@@ -168,19 +151,14 @@ class Stretch:
     q = path(s), ds/dt = 1 until `run`, then falling to 0 by a smooth step in `brake`
 
     The motion passes only through postures of the path, also while braking.
-
-    Attributes
-    ----------
-    begin : float
-        Time of the path at which the motion begins [s].
-    run, brake : float
-        Times of following the path at full speed, and of braking [s].
     """
 
     path: Piece
     begin: float
+    """Time of the path at which the motion begins [s]."""
     run: float
     brake: float
+    """Times of following the path at full speed, and of braking [s]."""
 
     @property
     def duration(self) -> float:

@@ -20,20 +20,14 @@ RISE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of J joints.
-
-    Attributes
-    ----------
-    lower, upper : (J,) arrays
-        [rad, m].
-    velocity, acceleration : (J,) arrays
-        Largest magnitudes; by default no acceleration limit [rad/s, m/s; rad/s^2, m/s^2].
-    """
+    """Limits of J joints."""
 
     lower: FloatArray
     upper: FloatArray
+    """(J,) [rad, m]."""
     velocity: FloatArray
     acceleration: FloatArray = field(default_factory=lambda: np.array(np.inf))
+    """Largest magnitudes, (J,); by default no acceleration limit [rad/s, m/s; rad/s^2, m/s^2]."""
 
     def __post_init__(self) -> None:
         """Expand the acceleration limit to every joint."""
@@ -66,16 +60,11 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A box with edges parallel to the axes of the root frame.
-
-    Attributes
-    ----------
-    lower, upper : (3,) arrays
-        Corners [m].
-    """
+    """A box with edges parallel to the axes of the root frame."""
 
     lower: FloatArray
     upper: FloatArray
+    """Corners, (3,) [m]."""
 
     def __post_init__(self) -> None:
         """Check the corners."""
@@ -97,20 +86,14 @@ class Box:
 
 
 class Jointed(Protocol):
-    """Joints of a description; their limits are infinite if it has none.
-
-    Attributes
-    ----------
-    joints : tuple of J str
-    position_limits : (2, J) array
-        Lower and upper [rad, m].
-    velocity_limits : (J,) array
-        [rad/s, m/s].
-    """
+    """Joints of a description; their limits are infinite if it has none."""
 
     joints: tuple[str, ...]
+    """(J,)"""
     position_limits: FloatArray
+    """Lower and upper, (2, J) [rad, m]."""
     velocity_limits: FloatArray
+    """(J,) [rad/s, m/s]."""
 
 
 def arm_limits(arm: Jointed, acceleration: Sequence[float] | None = None) -> Limits:
@@ -122,10 +105,7 @@ def arm_limits(arm: Jointed, acceleration: Sequence[float] | None = None) -> Lim
         Not part of a description; by default the velocity limit is reached in 0.5 s
         [rad/s^2, m/s^2].
 
-    Raises
-    ------
-    ParameterError
-        If the description lacks a required limit, or a value is unusable.
+    Raises ParameterError if the description lacks a required limit, or a value is unusable.
     """
     lower, upper = arm.position_limits
     velocity = arm.velocity_limits

@@ -26,24 +26,18 @@ class Sines:
     """A sum of sines about a centre, faded in and out by smooth steps.
 
     q = base(t) + fade(t) sum_k amplitude_k sin(angular_frequency_k t + phase_k)
-
-    Attributes
-    ----------
-    start, center : (J,) arrays
-        Start, and the mean reached while fading in, at which it ends [rad, m].
-    duration, fade : float
-        Whole time, and the time of each of fading in and fading out, at most half of it [s].
-    amplitude, angular_frequency, phase : (J, K) arrays
-        Parameters of the sines [rad or m, rad/s, rad].
     """
 
     start: FloatArray
     center: FloatArray
+    """Start, and the mean reached while fading in, at which it ends, (J,) [rad, m]."""
     duration: float
     fade: float
+    """Whole time, and the time of each of fading in and fading out, at most half of it [s]."""
     amplitude: FloatArray
     angular_frequency: FloatArray
     phase: FloatArray
+    """Parameters of the sines, (J, K) [rad or m, rad/s, rad]."""
 
     def base(self, times: FloatArray) -> JointMotion:
         """Return the motion from start to center."""
@@ -120,22 +114,16 @@ class Oscillation:
     """Sines of one frequency about a posture, faded in from rest and out to rest.
 
     q = center - fade(t) amplitude cos(2 pi frequency (t - fade time) - phase)
-
-    Attributes
-    ----------
-    center, amplitude, phase : (J,) arrays
-        [rad or m, rad or m, rad].
-    frequency : float
-        [Hz].
-    periods : int
-        Periods at full amplitude.
     """
 
     center: FloatArray
     amplitude: FloatArray
     phase: FloatArray
+    """(J,) [rad or m, rad or m, rad]."""
     frequency: float
+    """[Hz]."""
     periods: int
+    """Periods at full amplitude."""
 
     @property
     def fade(self) -> float:
@@ -165,20 +153,14 @@ class FourierSeries:
     """Sums of sines and cosines about a posture, at rest at both ends of each period.
 
     q = center + sum_k sine_k sin(2 pi k t / period) + cosine_k cos(2 pi k t / period)
-
-    Attributes
-    ----------
-    center : (J,) array
-        Mean of the positions [rad, m].
-    amplitude : (J, 2 K) array
-        Of the sines, then of the cosines [rad, m].
-    period : float
-        [s].
     """
 
     center: FloatArray
+    """Mean of the positions, (J,) [rad, m]."""
     amplitude: FloatArray
+    """Of the sines, then of the cosines, (J, 2 K) [rad, m]."""
     period: float
+    """[s]."""
     cycles: int
 
     @property

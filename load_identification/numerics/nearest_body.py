@@ -71,16 +71,11 @@ FROM_PSEUDO_INERTIA: FloatArray = np.column_stack(
 
 @dataclass(frozen=True)
 class BoundingEllipsoid:
-    """An ellipsoid that contains the body, with axes parallel to those of the frame.
-
-    Attributes
-    ----------
-    center, semi_axes : (3,) arrays
-        In the frame of the body's parameters [m].
-    """
+    """An ellipsoid that contains the body, with axes parallel to those of the frame."""
 
     center: FloatArray
     semi_axes: FloatArray
+    """In the frame of the body's parameters, (3,) [m]."""
 
     def matrix(self) -> FloatArray:
         """Return Q (4, 4): ``[p; 1]^T Q [p; 1] >= 0`` where p lies within [1/m², 1/m, 1]."""
@@ -98,21 +93,13 @@ class BoundingEllipsoid:
 
 @dataclass(frozen=True)
 class ConsistentEstimate:
-    """The nearest consistent parameters.
-
-    Attributes
-    ----------
-    parameters : (10,) array
-        The unconstrained ones if they are consistent or if the search failed.
-    distance : float
-        Distance from the unconstrained ones in the metric of the information matrix, in standard
-        deviations [-]; NaN if the search failed.
-    converged : bool
-    iterations : int
-    """
+    """The nearest consistent parameters."""
 
     parameters: FloatArray
+    """The unconstrained ones if they are consistent or if the search failed, (10,)."""
     distance: float
+    """Distance from the unconstrained ones in the metric of the information matrix, in standard
+    deviations [-]; NaN if the search failed."""
     converged: bool
     iterations: int
 

@@ -31,20 +31,14 @@ much as all the rest."""
 
 @dataclass(frozen=True)
 class Solution:
-    """The estimate and its uncertainty.
-
-    Attributes
-    ----------
-    values : (size,) array
-    covariance : (size, size) array
-        The prior variance for a parameter without any information.
-    noise : float
-        Standard deviation of a row that gives this uncertainty if rows were independent.
-    """
+    """The estimate and its uncertainty."""
 
     values: FloatArray
+    """(size,)"""
     covariance: FloatArray
+    """The prior variance for a parameter without any information, (size, size)."""
     noise: float
+    """Standard deviation of a row that gives this uncertainty if rows were independent."""
 
     @property
     def std(self) -> FloatArray:

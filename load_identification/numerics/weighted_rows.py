@@ -44,29 +44,21 @@ LEAST_FREE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows values = matrix x + noise of n samples with k channels each.
-
-    Attributes
-    ----------
-    matrix : (n, k, b) array
-    values : (n, k) array
-        NaN: row of weight zero.
-    even : bool
-        Whether samples have even intervals, so that the residuals show the colour of the noise;
-        otherwise the noise is assumed white.
-    least_noise : float
-        Smallest standard deviation assumed for a channel; 1 for rows weighted already.
-    one_sensor : bool
-        Whether the channels belong to one sensor and share noise. The rows of a sample are then
-        whitened by the root of their covariance; otherwise each row is weighted by its own noise.
-        Correlation between joints with a sensor each is model error, not noise.
-    """
+    """Rows values = matrix x + noise of n samples with k channels each."""
 
     matrix: FloatArray
+    """(n, k, b)"""
     values: FloatArray
+    """NaN, (n, k): row of weight zero."""
     even: bool = True
+    """Whether samples have even intervals, so that the residuals show the colour of the noise;
+    otherwise the noise is assumed white."""
     least_noise: float = 0.0
+    """Smallest standard deviation assumed for a channel; 1 for rows weighted already."""
     one_sensor: bool = False
+    """Whether the channels belong to one sensor and share noise. The rows of a sample are then
+    whitened by the root of their covariance; otherwise each row is weighted by its own noise.
+    Correlation between joints with a sensor each is model error, not noise."""
 
 
 def whitened(
@@ -100,22 +92,15 @@ def whitened(
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """The rows of one channel, reduced to a triangle over its nonzero columns.
-
-    Attributes
-    ----------
-    columns : (c,) int array
-    triangle : (c + 1, c + 1) array
-        The error is the last column.
-    samples : int
-    floor : float
-        Smallest noise level.
-    """
+    """The rows of one channel, reduced to a triangle over its nonzero columns."""
 
     columns: IntArray
+    """(c,)"""
     triangle: FloatArray
+    """The error is the last column, (c + 1, c + 1)."""
     samples: int
     floor: float
+    """Smallest noise level."""
 
     @staticmethod
     def of(rows: WeightedRows, error: FloatArray, channel: int) -> Channel:

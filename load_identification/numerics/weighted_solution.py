@@ -42,18 +42,13 @@ class Solver:
 
     ``x = x_0 + V (S^2 + ridge^2)^-1 S U^T (y - A x_0)``
 
-    Attributes
-    ----------
-    ridge : float
-        Singular value at which the rows and the start x_0 have equal weight; 0: no ridge [-].
-    truncation : float
-        Directions below this share of the largest singular value stay at the start [-].
-
     Liu, Iagnemma, Dubowsky and Morel 1998, section 2; Atkeson, An and Hollerbach 1985.
     """
 
     ridge: float = 0.0
+    """Singular value at which the rows and the start x_0 have equal weight; 0: no ridge [-]."""
     truncation: float = TRUNCATION
+    """Directions below this share of the largest singular value stay at the start [-]."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.ridge < np.inf:
@@ -62,31 +57,21 @@ class Solver:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The solution of weighted rows.
-
-    Attributes
-    ----------
-    values : (b,) array
-        The start where an unknown is not determined.
-    covariance : (b, b) array
-        Of the determined part, valid for coloured noise.
-    factor : (b, b) array
-        Triangle R of all weighted rows; R^T R is the information under white noise.
-    noise : tuple of (k,) arrays
-        Standard deviation of a row in each channel, per stage.
-    unknown : (b,) bool array
-        Unknowns that are not determined individually.
-    blocks : tuple of (b + 1, b + 1) arrays
-        Triangles of the whitened rows [A y] of consecutive pieces of the data; empty with several
-        stages.
-    """
+    """The solution of weighted rows."""
 
     values: FloatArray
+    """The start where an unknown is not determined, (b,)."""
     covariance: FloatArray
+    """Of the determined part, valid for coloured noise, (b, b)."""
     factor: FloatArray
+    """Triangle R of all weighted rows, (b, b); R^T R is the information under white noise."""
     noise: tuple[FloatArray, ...]
+    """Standard deviation of a row in each channel, per stage, each (k,)."""
     unknown: BoolArray
+    """Unknowns that are not determined individually, (b,)."""
     blocks: tuple[FloatArray, ...]
+    """Triangles of the whitened rows, each (b + 1, b + 1) [A y] of consecutive pieces of the data;
+    empty with several stages."""
 
     @property
     def singular_values(self) -> FloatArray:
@@ -170,47 +155,31 @@ def noise_levels(
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """The contribution of one stage at given noise levels.
-
-    Attributes
-    ----------
-    weighted : (b + 1, b + 1) array
-        Triangle [R z; 0 r] of the weighted rows and errors.
-    root : (b, r) array
-        Root of P = root root^T, within the r new directions.
-    pull : (r, r) array
-        Information that the ridge adds along these directions.
-    correction : (b,) array
-        Correction to the start, by this stage and those before it.
-    directions : (b, d) array
-        Basis of all directions determined so far.
-    """
+    """The contribution of one stage at given noise levels."""
 
     weighted: FloatArray
+    """Triangle, (b + 1, b + 1) [R z; 0 r] of the weighted rows and errors."""
     root: FloatArray
+    """Root of P = root root^T, within the r new directions, (b, r)."""
     pull: FloatArray
+    """Information that the ridge adds along these directions, (r, r)."""
     correction: FloatArray
+    """Correction to the start, by this stage and those before it, (b,)."""
     directions: FloatArray
+    """Basis of all directions determined so far, (b, d)."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Settled:
-    """One stage with converged noise levels (k,).
-
-    Attributes
-    ----------
-    rows : WeightedRows
-        Their values are errors of the start.
-    weight : (k,) array
-        Divisor that whitens matrix and values: rows of channels that share no noise are not copied
-        for it.
-    noise : (k,) array
-    step : _Step
-    """
+    """One stage with converged noise levels (k,)."""
 
     rows: WeightedRows
+    """Their values are errors of the start."""
     weight: FloatArray
+    """Divisor that whitens matrix and values, (k,): rows of channels that share no noise are not
+    copied for it."""
     noise: FloatArray
+    """(k,)"""
     step: _Step
 
     def carried(self, before: FloatArray) -> FloatArray:

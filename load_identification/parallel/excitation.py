@@ -30,17 +30,12 @@ class OrientationSines:
     """Sinusoids on roll, pitch and yaw about P, which does not move.
 
     R = Rz(yaw) Ry(pitch) Rx(roll)
-
-    Attributes
-    ----------
-    center : (3,) array
-        P in the base frame [m].
-    angles : Sines
-        Roll, pitch and yaw over time [rad].
     """
 
     center: FloatArray
+    """P in the base frame, (3,) [m]."""
     angles: Sines
+    """Roll, pitch and yaw over time [rad]."""
 
     @property
     def duration(self) -> float:
@@ -103,10 +98,7 @@ def plan_sines(
     duration : float
         Whole time, including `FADE` each of fading in and of fading out [s].
 
-    Raises
-    ------
-    ParameterError
-        If the duration is too short, or the machine violates its limits at home.
+    Raises ParameterError if the duration is too short, or the machine violates its limits at home.
     """
     phase = np.zeros(3) if phase is None else phase
     if not duration >= 2.0 * FADE:

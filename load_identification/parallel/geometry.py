@@ -26,83 +26,56 @@ class GeometryError(LoadIdentificationError):
 
 @dataclass(frozen=True)
 class FrictionSettings:
-    """Prior knowledge of the friction in the legs.
-
-    Attributes
-    ----------
-    coulomb : float
-        Expected Coulomb level [N]; the true level is estimated around it.
-    viscous : float
-        Expected viscous coefficient [N s/m].
-    drift : float
-        Random walk of the Coulomb level [N/√s].
-    low_speed, full_speed : float
-        The weight is zero below `low_speed` and one above `full_speed` [m/s].
-    measure : str
-        One of `MEASURES`.
-    """
+    """Prior knowledge of the friction in the legs."""
 
     coulomb: float
+    """Expected Coulomb level [N]; the true level is estimated around it."""
     viscous: float
+    """Expected viscous coefficient [N s/m]."""
     drift: float
+    """Random walk of the Coulomb level [N/√s]."""
     low_speed: float
     full_speed: float
+    """The weight is zero below `low_speed` and one above `full_speed` [m/s]."""
     measure: str = 'slowest'
+    """One of `MEASURES`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """A platform on six legs.
-
-    Attributes
-    ----------
-    frame : str
-        Name of S: the frame at the reference point P, with the platform's axes.
-    legs : tuple of str
-        Names of the six legs on /joint_states.
-    base : (6, 3) array
-        Joints on the base, in the base frame [m].
-    platform : (6, 3) array
-        Joints on the platform, in S [m].
-    length_offset : (6,) array
-        Distance of a leg's joints at its reported position zero [m].
-    shortest, longest : float
-        Stroke: least and largest distance of a leg's joints [m].
-    rate_limit : float
-        Largest speed of a leg [m/s].
-    home : (3,) array
-        P in the base frame, with the platform's axes parallel to the base's. The search for a pose
-        starts here, and this pose selects one of the possible assemblies [m].
-    least_singularity_distance : float
-        Poses with a smaller distance to a singularity are not used [-].
-    friction : FrictionSettings or None
-        None: leg forces are free of friction.
-    platform_body : InertialParameters or None
-        The platform alone, in S; subtracted if given.
-    """
+    """A platform on six legs."""
 
     frame: str
+    """Name of S: the frame at the reference point P, with the platform's axes."""
     legs: tuple[str, ...]
+    """Names of the six legs on /joint_states."""
     base: FloatArray
+    """Joints on the base, in the base frame, (6, 3) [m]."""
     platform: FloatArray
+    """Joints on the platform, in S, (6, 3) [m]."""
     length_offset: FloatArray
+    """Distance of a leg's joints at its reported position zero, (6,) [m]."""
     shortest: float
     longest: float
+    """Stroke: least and largest distance of a leg's joints [m]."""
     rate_limit: float
+    """Largest speed of a leg [m/s]."""
     home: FloatArray
+    """P in the base frame, with the platform's axes parallel to the base's, (3,). The search for a
+    pose starts here, and this pose selects one of the possible assemblies [m]."""
     least_singularity_distance: float = 0.05
+    """Poses with a smaller distance to a singularity are not used [-]."""
     friction: FrictionSettings | None = None
+    """None: leg forces are free of friction."""
     platform_body: InertialParameters | None = None
+    """The platform alone, in S; subtracted if given."""
 
 
 def read_geometry(path: Path) -> Geometry:
     """Read a geometry file.
 
-    Raises
-    ------
-    GeometryError
-        If the file cannot be read or has an unusable value; the text has name, value and what is
-        allowed.
+    Raises GeometryError if the file cannot be read or has an unusable value; the text has name,
+    value and what is allowed.
     """
     with named(f'geometry file {path}', GeometryError):
         return geometry_from(read_yaml(path))
@@ -111,9 +84,7 @@ def read_geometry(path: Path) -> Geometry:
 def geometry_from(document: Any) -> Geometry:
     """Return the geometry in a document that was read from YAML.
 
-    Raises
-    ------
-    GeometryError
+    Raises GeometryError.
     """
     whole = _Section('', document)
     if 'legs' not in whole.content:

@@ -23,39 +23,26 @@ CHUNK = 100
 
 @dataclass(frozen=True, eq=False)
 class PlatformPose(Batch):
-    """Poses of S in the base frame.
-
-    Attributes
-    ----------
-    position : (n, 3) array
-        P [m].
-    rotation : (n, 3, 3) array
-        From S to the base frame, A^RL of eq. 4 [-].
-    found : (n,) bool array
-        False if no pose has these leg lengths, or none in the assembly of `home`.
-    """
+    """Poses of S in the base frame."""
 
     position: FloatArray
+    """P, (n, 3) [m]."""
     rotation: FloatArray
+    """From S to the base frame, A^RL of eq, (n, 3, 3). 4 [-]."""
     found: BoolArray
+    """False if no pose has these leg lengths, or none in the assembly of `home`, (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlatformMotion:
-    """Motion of S in the base frame; the angular parts are the same for every point.
-
-    Attributes
-    ----------
-    linear_velocity, angular_velocity : (n, 3) arrays
-        [m/s, rad/s].
-    linear_acceleration, angular_acceleration : (n, 3) arrays
-        p̈ of P, without gravity, and ω̇ [m/s², rad/s²].
-    """
+    """Motion of S in the base frame; the angular parts are the same for every point."""
 
     linear_velocity: FloatArray
     angular_velocity: FloatArray
+    """(n, 3) [m/s, rad/s]."""
     linear_acceleration: FloatArray
     angular_acceleration: FloatArray
+    """p̈ of P, without gravity, and ω̇, (n, 3) [m/s², rad/s²]."""
 
 
 class Mechanism:

@@ -92,18 +92,12 @@ def _scaled(matrix: FloatArray, values: FloatArray, root: FloatArray) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class BodyEstimate:
-    """Inertial parameters of a body and their uncertainty.
-
-    Attributes
-    ----------
-    parameters : (10,) array
-        phi: m, first moment, inertia about P [kg, kg m, kg m²].
-    covariance : (10, 10) array
-        Of phi.
-    """
+    """Inertial parameters of a body and their uncertainty."""
 
     parameters: FloatArray
+    """phi, (10,): m, first moment, inertia about P [kg, kg m, kg m²]."""
     covariance: FloatArray
+    """Of phi, (10, 10)."""
 
     def __sub__(self, platform: BodyEstimate) -> BodyEstimate:
         """Return the load: platform and load together minus the platform alone.

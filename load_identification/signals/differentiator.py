@@ -42,30 +42,23 @@ FEWEST_AT_REST = 20
 
 @dataclass(frozen=True)
 class DifferentiatedBatch(Batch):
-    """Signals and derivatives at the centres of the windows, all with the same delay.
-
-    Attributes
-    ----------
-    stamps : (n,) int array
-        Times of the centres [ns].
-    position, velocity, acceleration : (n, J) arrays
-        Joint motion [rad or m, and per s, and per s²].
-    wrench : (n, 6) array
-        Filtered wrench [N, N m]; NaN for a channel with an unusable sample in the window.
-    acceleration_noise : (n, J, J) array
-        Root N so that N N^T is the covariance of means of accelerations over 0.1 s, from the noise
-        of positions and velocities estimated in windows [rad/s², m/s²]; 0 where that is unknown.
-    contradicted : (n, J) bool array
-        Where the published velocity contradicts the positions and is not used.
-    """
+    """Signals and derivatives at the centres of the windows, all with the same delay."""
 
     stamps: IntArray
+    """Times of the centres, (n,) [ns]."""
     position: FloatArray
     velocity: FloatArray
     acceleration: FloatArray
+    """Joint motion, (n, J) [rad or m, and per s, and per s²]."""
     wrench: FloatArray
+    """Filtered wrench, (n, 6) [N, N m]; NaN for a channel with an unusable sample in the
+    window."""
     acceleration_noise: FloatArray
+    """Root N so that N N^T is the covariance of means of accelerations over 0.1 s, from the noise
+    of positions and velocities estimated in windows, (n, J, J) [rad/s², m/s²]; 0 where that is
+    unknown."""
     contradicted: BoolArray
+    """Where the published velocity contradicts the positions and is not used, (n, J)."""
 
 
 def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:

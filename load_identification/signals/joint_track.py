@@ -31,48 +31,30 @@ NEVER = int(np.iinfo(np.int64).min)
 
 @dataclass(frozen=True)
 class Publisher:
-    """The joints that arrive in the same messages.
-
-    Attributes
-    ----------
-    gate : StampGate
-    jumps : JumpGate
-    velocities : PublishedVelocities
-    names : tuple of str
-        Joint names in the order of the values kept.
-    columns : (J,) int array
-        Indices of these joints among all joints.
-    """
+    """The joints that arrive in the same messages."""
 
     gate: StampGate
     jumps: JumpGate
     velocities: PublishedVelocities
     names: tuple[str, ...]
+    """Joint names in the order of the values kept."""
     columns: npt.NDArray[np.intp]
+    """Indices of these joints among all joints, (J,)."""
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """Samples of one publisher that its gates have accepted.
-
-    Attributes
-    ----------
-    publisher : Publisher
-    stamps : (n,) int array
-        Times of the samples [ns].
-    values : (n, 2, J) array
-        Position and velocity.
-    restarted : bool
-        Whether the stream has restarted before them.
-    breaks : tuple of int
-        Stamps of samples that are not joined to the previous one [ns].
-    """
+    """Samples of one publisher that its gates have accepted."""
 
     publisher: Publisher
     stamps: IntArray
+    """Times of the samples, (n,) [ns]."""
     values: FloatArray
+    """Position and velocity, (n, 2, J)."""
     restarted: bool
+    """Whether the stream has restarted before them."""
     breaks: tuple[int, ...]
+    """Stamps of samples that are not joined to the previous one [ns]."""
 
 
 class JointTrack:

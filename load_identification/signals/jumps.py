@@ -32,21 +32,14 @@ SPIKE = 10.0
 
 
 class Piece(NamedTuple):
-    """Consecutive samples without a jump.
-
-    Attributes
-    ----------
-    stamps : (n,) int array
-        Times of the samples [ns].
-    rows : (n, c) array
-        Positions first, unchanged except for whole turns.
-    fresh : bool
-        Whether there is a gap before the first sample.
-    """
+    """Consecutive samples without a jump."""
 
     stamps: IntArray
+    """Times of the samples, (n,) [ns]."""
     rows: FloatArray
+    """Positions first, unchanged except for whole turns, (n, c)."""
     fresh: bool
+    """Whether there is a gap before the first sample."""
 
 
 def velocity_limits(limits: FloatArray) -> FloatArray:

@@ -65,10 +65,7 @@ class DescribedRobot:
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Use a robot description; check that it has the sensor frame, if that is given.
 
-        Raises
-        ------
-        DescriptionError
-            If it cannot be used; the previous one is kept.
+        Raises DescriptionError if it cannot be used; the previous one is kept.
         """
         robot = Robot(description, sensor_frame, self._gravity) if sensor_frame else None
         if robot is None:

@@ -28,15 +28,7 @@ PRIOR_STD = 1e3
 
 @dataclass(frozen=True)
 class Case:
-    """A body and an estimate of it.
-
-    Attributes
-    ----------
-    truth, estimate : (10,) phi
-    root : (10, 10) R; the error of the estimate is R^-1 times noise of unit variance.
-    covariance : (10, 10)
-    ellipsoid : contains the body, or None.
-    """
+    """A body and an estimate of it."""
 
     truth: FloatArray
     estimate: FloatArray

@@ -57,61 +57,42 @@ SWING_HZ, SWING_ARM = 1.3, 0.05
 
 @dataclass(frozen=True)
 class Conditions:
-    """Errors of a cell beyond white noise.
-
-    Attributes
-    ----------
-    errors : CellErrors
-        Standard deviations from which each cell is drawn.
-    tied : tuple of str
-        Names in `TIED`.
-    drift : float
-        Drift of the force over the whole motion, along the direction in S in which gravity turns
-        during it; the torque drifts by 0.02 m times as much [N].
-    compliance : float
-        Frequency of a structural resonance of every joint; 0: stiff [Hz].
-    eccentricity : float
-        Amplitude of the error of each joint's angle, once per turn: gears, encoders, and what
-        gives way under the arm's own weight [rad].
-    jitter : float
-        Largest error of the joint states' stamps, uniform; the joint states come at intervals of
-        at least four times as much [s].
-    clock : float
-        Rate at which the clock that stamps the wrench gains on that of the joint states [-].
-    spikes : float
-        Rate of single wrench samples with errors of 30 N and 1.5 N m rms [1/s].
-    swing : float
-        Amplitude of the force of a swinging mass, in each direction [N].
-    """
+    """Errors of a cell beyond white noise."""
 
     errors: CellErrors = NO_ERRORS
+    """Standard deviations from which each cell is drawn."""
     tied: tuple[str, ...] = ()
+    """Names in `TIED`."""
     drift: float = 0.0
+    """Drift of the force over the whole motion, along the direction in S in which gravity turns
+    during it; the torque drifts by 0.02 m times as much [N]."""
     compliance: float = 0.0
+    """Frequency of a structural resonance of every joint; 0: stiff [Hz]."""
     eccentricity: float = 0.0
+    """Amplitude of the error of each joint's angle, once per turn: gears, encoders, and what gives
+    way under the arm's own weight [rad]."""
     jitter: float = 0.0
+    """Largest error of the joint states' stamps, uniform; the joint states come at intervals of at
+    least four times as much [s]."""
     clock: float = 0.0
+    """Rate at which the clock that stamps the wrench gains on that of the joint states [-]."""
     spikes: float = 0.0
+    """Rate of single wrench samples with errors of 30 N and 1.5 N m rms [1/s]."""
     swing: float = 0.0
+    """Amplitude of the force of a swinging mass, in each direction [N]."""
     sensors: SensorModel = WRIST_SENSOR
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A sampled motion: encoder positions, and the true motion of S without any errors.
-
-    Attributes
-    ----------
-    robot : Robot
-        According to the description.
-    stamps : (n,) int array
-        [ns].
-    """
+    """A sampled motion: encoder positions, and the true motion of S without any errors."""
 
     mount: Arm
     motion: Motion
     robot: Robot
+    """According to the description."""
     stamps: IntArray
+    """(n,) [ns]."""
     joints: JointMotion
     frame: FrameMotion
 

@@ -39,19 +39,11 @@ class Row:
 
 @dataclass(frozen=True)
 class PaperArm:
-    """An arm of the paper.
-
-    Attributes
-    ----------
-    rows : its joints.
-    true : values of the paper's tables, about its frames at the far end of each link; all other
-        parameters are zero.
-    initial : the paper's nominal values.
-    considered : the parameters that the paper uses, None for all.
-    """
+    """An arm of the paper."""
 
     rows: tuple[Row, ...]
     true: dict[str, float]
+    """parameters are zero."""
     initial: dict[str, float]
     considered: tuple[str, ...] | None = None
 

@@ -24,39 +24,26 @@ from load_identification.typing_aliases import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Fault:
-    """A fault of a set-up.
-
-    Attributes
-    ----------
-    kind : Kind or None
-        The fault that should be named.
-    gravity : function of the gravity that is set, (3,), and a generator
-        Returns the true gravity in the root frame [m/s²].
-    published : function of a path, a true wrench (n, 6) and a generator
-        Returns the wrench that the driver publishes.
-    weight : float
-        Share of the load's weight that the wrench includes [-].
-    external : function of a path, the true motion of S and a generator
-        Returns the wrench on the sensor besides the load's, (n, 6) [N, N m].
-    steady : bool
-        Whether the load stays the same.
-    joints : function of joint states
-        Returns the joint states that the robot's driver publishes.
-    lever : tuple of 3 floats
-        Position of the sensor in the frame S that is described [m].
-    cell : dict
-        Values that differ from the conditions, by field name.
-    """
+    """A fault of a set-up."""
 
     kind: Kind | None
+    """The fault that should be named."""
     gravity: Callable[[FloatArray, np.random.Generator], FloatArray] = lambda g, rng: g
+    """Returns the true gravity in the root frame [m/s²]."""
     published: Callable[[Path, FloatArray, np.random.Generator], FloatArray] = lambda p, w, rng: w
+    """Returns the wrench that the driver publishes."""
     weight: float = 1.0
+    """Share of the load's weight that the wrench includes [-]."""
     external: Callable[[Path, FrameMotion, np.random.Generator], FloatArray] | None = None
+    """Returns the wrench on the sensor besides the load's, (n, 6) [N, N m]."""
     steady: bool = True
+    """Whether the load stays the same."""
     joints: Callable[[JointBatch], JointBatch] = lambda joints: joints
+    """Returns the joint states that the robot's driver publishes."""
     lever: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Position of the sensor in the frame S that is described, (3,) [m]."""
     cell: dict[str, float] = field(default_factory=dict)
+    """Values that differ from the conditions, by field name."""
 
 
 def tilted(degrees: float) -> Fault:

@@ -49,36 +49,25 @@ UNKNOWNS = 16
 
 @dataclass(frozen=True)
 class Case:
-    """A simulated case.
-
-    Attributes
-    ----------
-    mount : str
-        A key of `MOUNTS`.
-    highest_frequency : float
-        Highest frequency of the motion [Hz].
-    duration : float
-        Duration of the recording [s].
-    rate : float
-        Sampling rate of joint states and wrenches [Hz].
-    payload_scale : float
-        Factor of the aluminium block of 1.106 kg.
-    encoder_noise : float
-        Standard deviation per sample, white, in addition to the sensors' steps [rad].
-    tool : InertialParameters or None
-        On the sensor with the payload; identified and saved before, with another motion.
-    """
+    """A simulated case."""
 
     mount: str = 'puma'
+    """A key of `MOUNTS`."""
     motion_seed: int = 0
     highest_frequency: float = 1.0
+    """Highest frequency of the motion [Hz]."""
     duration: float = 10.0
+    """Duration of the recording [s]."""
     rate: float = 500.0
+    """Sampling rate of joint states and wrenches [Hz]."""
     payload_scale: float = 1.0
+    """Factor of the aluminium block of 1.106 kg."""
     sensors: SensorModel = WRIST_SENSOR
     encoder_noise: float = 0.0
+    """Standard deviation per sample, white, in addition to the sensors' steps [rad]."""
     parameters: Parameters = EXACT
     tool: InertialParameters | None = None
+    """On the sensor with the payload; identified and saved before, with another motion."""
 
     @property
     def payload(self) -> InertialParameters:
@@ -123,10 +112,7 @@ class Case:
         lag : float
             Of the wrenches behind the joint states; negative: of the joint states [s].
 
-        Raises
-        ------
-        RuntimeError
-            If the recording is too short for the filter.
+        Raises RuntimeError if the recording is too short for the filter.
         """
         joints, wrenches = recording.joints(), recording.wrenches()
         late = round(abs(lag) * 1e9)
@@ -139,21 +125,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Study:
-    """The result of a Monte Carlo over one case.
-
-    Attributes
-    ----------
-    error, std : (runs, times, 16) arrays
-        Message order, then offsets [kg, m, kg m², N, N m].
-    identified : (runs, times, 10) bool array
-    bound : (16,) array
-        Cramér-Rao bound of the standard deviation, for the whole recording.
-    """
+    """The result of a Monte Carlo over one case."""
 
     error: FloatArray
     std: FloatArray
+    """Message order, then offsets, (runs, times, 16) [kg, m, kg m², N, N m]."""
     identified: BoolArray
+    """(runs, times, 10)"""
     bound: FloatArray
+    """Cramér-Rao bound of the standard deviation, for the whole recording, (16,)."""
 
     @property
     def rmse(self) -> FloatArray:

@@ -56,16 +56,11 @@ PAPER_GOAL = np.deg2rad([90.0, -60.0, 90.0, 90.0, 90.0, 90.0])
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A motion and its instants of interest.
-
-    Attributes
-    ----------
-    holds : tuple of float
-        Ends of the rests in poses, including the rest before the first move [s].
-    """
+    """A motion and its instants of interest."""
 
     trajectory: JointPath
     holds: tuple[float, ...] = ()
+    """Ends of the rests in poses, including the rest before the first move [s]."""
 
 
 def rich(mount: Arm, duration: float, rng: np.random.Generator, part: float = 1.0) -> Motion:

@@ -25,10 +25,7 @@ def shipped_file(name: str) -> Path:
     name : str
         For example `puma.urdf`.
 
-    Raises
-    ------
-    DescriptionError
-        If it is in neither.
+    Raises DescriptionError if it is in neither.
     """
     # In every installation, share/ is beside the lib/ that contains this file.
     for folder in Path(__file__).resolve().parents:
@@ -48,25 +45,18 @@ def puma_description() -> str:
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm with a sensor, and the range in which its joints are moved.
-
-    Attributes
-    ----------
-    joints : tuple of J str
-        The moving joints between root and sensor.
-    lower, upper, velocity_limit : tuple of J floats
-        [rad or m, and per s].
-    gravity : tuple of 3 floats
-        In the root frame [m/s²].
-    """
+    """An arm with a sensor, and the range in which its joints are moved."""
 
     urdf: str
     sensor_frame: str
     joints: tuple[str, ...]
+    """The moving joints between root and sensor, (J,)."""
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
     velocity_limit: tuple[float, ...] = ()
+    """(J,) [rad or m, and per s]."""
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665)
+    """In the root frame, (3,) [m/s²]."""
 
     @property
     def limits(self) -> Limits:

@@ -38,38 +38,26 @@ WAVES = 60
 
 @dataclass(frozen=True)
 class CellErrors:
-    """Standard deviations of a cell's errors; the defaults are those of an ordinary cell.
-
-    Attributes
-    ----------
-    common_gain, gain : float
-        Of all channels together, and of each channel [-].
-    cross_talk : float
-        Between forces, and between torques [-].
-    moment_arm : float
-        Torque by force [m]; force by torque is as large at a lever arm of 0.1 m.
-    mounting : float
-        Rotation of the sensor relative to its frame, about each axis [rad].
-    tilt : float
-        Tilt of the base about each horizontal axis [rad].
-    zeros : float
-        Zero of each joint [rad].
-    lag : float
-        Delay of the wrench beyond its stamp [s].
-    origin : float
-        Place where the sensor measures, along each axis of its frame [m]; that of an ordinary cell
-        is as described.
-    """
+    """Standard deviations of a cell's errors; the defaults are those of an ordinary cell."""
 
     common_gain: float = 0.005
     gain: float = 0.005
+    """Of all channels together, and of each channel [-]."""
     cross_talk: float = 0.005
+    """Between forces, and between torques [-]."""
     moment_arm: float = 0.0005
+    """Torque by force [m]; force by torque is as large at a lever arm of 0.1 m."""
     mounting: float = float(np.deg2rad(0.3))
+    """Rotation of the sensor relative to its frame, about each axis [rad]."""
     tilt: float = float(np.deg2rad(0.2))
+    """Tilt of the base about each horizontal axis [rad]."""
     zeros: float = float(np.deg2rad(0.1))
+    """Zero of each joint [rad]."""
     lag: float = 0.002
+    """Delay of the wrench beyond its stamp [s]."""
     origin: float = 0.0
+    """Place where the sensor measures, along each axis of its frame [m]; that of an ordinary cell
+    is as described."""
 
     def times(self, factor: float) -> CellErrors:
         """Return all of them multiplied by a factor."""
@@ -85,27 +73,18 @@ NO_ERRORS = CellErrors().times(0.0)
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Errors of one cell.
-
-    Attributes
-    ----------
-    response : (6, 6) array
-        From true to measured wrench, in S [-, N/(N m), m].
-    gravity : (3,) array
-        True gravity in the root frame [m/s²].
-    zeros : (J,) array
-        True minus published joint positions [rad].
-    lag : float
-        Delay of the wrench beyond its stamp [s].
-    origin : (3,) array
-        Where the sensor measures, in its frame [m].
-    """
+    """Errors of one cell."""
 
     response: FloatArray
+    """From true to measured wrench, in S, (6, 6) [-, N/(N m), m]."""
     gravity: FloatArray
+    """True gravity in the root frame, (3,) [m/s²]."""
     zeros: FloatArray
+    """True minus published joint positions, (J,) [rad]."""
     lag: float
+    """Delay of the wrench beyond its stamp [s]."""
     origin: FloatArray
+    """Where the sensor measures, in its frame, (3,) [m]."""
 
 
 def draw_cell(

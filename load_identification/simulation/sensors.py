@@ -76,29 +76,20 @@ def load_wrench(payload: InertialParameters, motion: FrameMotion | PlatformMotio
 
 @dataclass(frozen=True)
 class SensorModel:
-    """Errors that the sensors add; the defaults resemble a PUMA 560 and a wrist sensor.
-
-    Attributes
-    ----------
-    encoder_resolution : float or tuple of J floats
-        Step of the joint positions, 0: none [rad].
-    velocity_noise : float or None
-        Standard deviation per sample of the joint velocities; None: not published [rad/s].
-    force_noise, torque_noise : float
-        Standard deviation per sample, white [N, N m].
-    offset : tuple of six floats
-        Added to every wrench [N, N m].
-    force_step, torque_step : float
-        Quantisation of the wrench, 0: none [N, N m].
-    """
+    """Errors that the sensors add; the defaults resemble a PUMA 560 and a wrist sensor."""
 
     encoder_resolution: float | tuple[float, ...] = PUMA_ENCODER_RESOLUTION
+    """Step of the joint positions, 0: none [rad]."""
     velocity_noise: float | None = None
+    """Standard deviation per sample of the joint velocities; None: not published [rad/s]."""
     force_noise: float = 0.1
     torque_noise: float = 0.005
+    """Standard deviation per sample, white [N, N m]."""
     offset: tuple[float, float, float, float, float, float] = (2.4, -1.7, 5.1, 0.06, -0.11, 0.03)
+    """Added to every wrench [N, N m]."""
     force_step: float = 0.0125
     torque_step: float = 0.0005
+    """Quantisation of the wrench, 0: none [N, N m]."""
 
     @property
     def noise(self) -> FloatArray:
@@ -125,37 +116,25 @@ WRIST_SENSOR = SensorModel(encoder_resolution=1e-5, force_step=0.0, torque_step=
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A simulated recording and its true values.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the J joints, in the order of the columns.
-    frame : str
-        Sensor frame S.
-    stamps : (n,) int array
-        [ns]
-    position, velocity : (n, J) arrays
-        As published [rad, rad/s]; NaN for velocities that are not published.
-    wrench : (n, 6) array
-        As published, raw: on the sensor, with offset [N, N m].
-    exact : JointMotion
-        True position, velocity and acceleration of the joints.
-    motion : FrameMotion
-        True motion of S.
-    exact_wrench : (n, 6) array
-        True wrench of the load on the sensor, without offset [N, N m].
-    """
+    """A simulated recording and its true values."""
 
     names: tuple[str, ...]
+    """Names of the J joints, in the order of the columns."""
     frame: str
+    """Sensor frame S."""
     stamps: IntArray
+    """(n,) [ns]"""
     position: FloatArray
     velocity: FloatArray
+    """As published, (n, J) [rad, rad/s]; NaN for velocities that are not published."""
     wrench: FloatArray
+    """As published, raw, (n, 6): on the sensor, with offset [N, N m]."""
     exact: JointMotion
+    """True position, velocity and acceleration of the joints."""
     motion: FrameMotion
+    """True motion of S."""
     exact_wrench: FloatArray
+    """True wrench of the load on the sensor, without offset, (n, 6) [N, N m]."""
 
     def joints(self) -> JointBatch:
         """Return the published joint states."""

@@ -38,45 +38,30 @@ class CatalogueError(LoadIdentificationError):
 
 @dataclass(frozen=True, eq=False)
 class KnownObject:
-    """An entry of the catalogue.
-
-    Attributes
-    ----------
-    name : str
-    mass, mass_tolerance : float
-        95 % of the specimens differ by less from `mass` [kg].
-    center_of_mass : (3,) array or None
-        In the object's frame in which it is grasped [m].
-    principal_moments : (3,) array or None
-        About the centre of mass, largest first [kg m²].
-    principal_moments_tolerance : float
-        Tolerance of each moment, defined like that of the mass [kg m²].
-    place : (3,) array or None
-        Centre of mass in S under the catalogue's grasp; None: the grasp is unknown [m].
-    place_tolerance : float
-        Largest distance from `place` [m].
-    by_this_sensor : bool
-        Whether this sensor has measured the mass: then its common gain is in both, and cancels.
-    """
+    """An entry of the catalogue."""
 
     name: str
     mass: float
     mass_tolerance: float
+    """95 % of the specimens differ by less from `mass` [kg]."""
     center_of_mass: FloatArray | None = None
+    """In the object's frame in which it is grasped, (3,) [m]."""
     principal_moments: FloatArray | None = None
+    """About the centre of mass, largest first, (3,) [kg m²]."""
     principal_moments_tolerance: float = 0.0
+    """Tolerance of each moment, defined like that of the mass [kg m²]."""
     place: FloatArray | None = None
+    """Centre of mass in S under the catalogue's grasp, (3,); None: the grasp is unknown [m]."""
     place_tolerance: float = 0.0
+    """Largest distance from `place` [m]."""
     by_this_sensor: bool = False
+    """Whether this sensor has measured the mass: then its common gain is in both, and cancels."""
 
 
 def load_catalogue(path: Path) -> tuple[KnownObject, ...]:
     """Read a catalogue file.
 
-    Raises
-    ------
-    CatalogueError
-        If the file cannot be read, or an object's description is invalid.
+    Raises CatalogueError if the file cannot be read, or an object's description is invalid.
     """
     with named(f'catalogue {path}', CatalogueError):
         return catalogue_from(read_yaml(path, LIMIT))
@@ -85,9 +70,7 @@ def load_catalogue(path: Path) -> tuple[KnownObject, ...]:
 def catalogue_from(document: Any) -> tuple[KnownObject, ...]:
     """Return the objects described by a document read from YAML, in linear time.
 
-    Raises
-    ------
-    ParameterError
+    Raises ParameterError.
     """
     entries = document.get('objects') if isinstance(document, dict) else None
     if not isinstance(entries, list) or not entries:

@@ -47,49 +47,32 @@ NO_SCALES = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """The payload expected in the hand.
-
-    Attributes
-    ----------
-    mass, mass_tolerance : float
-        Expected mass and its tolerance; negative mass: no expectation [kg].
-    center_of_mass : (3,) array
-        Expected centre of mass in S [m].
-    center_of_mass_tolerance : float
-        Its tolerance; 0: no expectation [m].
-    by_this_sensor : bool
-        Whether this sensor has measured that mass: then its common gain is in both.
-    reference : Reference or None
-        What was known when it did: then all errors that are in both cancel.
-    """
+    """The payload expected in the hand."""
 
     mass: float
     mass_tolerance: float
+    """Expected mass and its tolerance; negative mass: no expectation [kg]."""
     center_of_mass: FloatArray
+    """Expected centre of mass in S, (3,) [m]."""
     center_of_mass_tolerance: float
+    """Its tolerance; 0: no expectation [m]."""
     by_this_sensor: bool = False
+    """Whether this sensor has measured that mass: then its common gain is in both."""
     reference: Reference | None = None
+    """What was known when it did: then all errors that are in both cancel."""
 
 
 @dataclass(frozen=True, eq=False)
 class MassCheck:
-    """The result of a mass check.
-
-    Attributes
-    ----------
-    verdict : Verdict
-    recognition : Recognition or None
-        None without a catalogue.
-    weight : Weight
-    difference : (float, float) or None
-        By how much the payload is heavier than the expected one as this sensor measured it, and
-        the std [kg]; None: not known.
-    """
+    """The result of a mass check."""
 
     verdict: Verdict
     recognition: Recognition | None
+    """None without a catalogue."""
     weight: Weight
     difference: tuple[float, float] | None = None
+    """By how much the payload is heavier than the expected one as this sensor measured it, and the
+    std [kg]; None: not known."""
 
 
 def check_mass(

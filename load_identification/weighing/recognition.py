@@ -34,57 +34,36 @@ tolerance of the object that is larger counts instead."""
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of the held object that do not depend on the grasp.
-
-    Attributes
-    ----------
-    values, covariance : (1,) and (1, 1) or (4,) and (4, 4) arrays
-        Mass; of size four, also the principal moments, largest first [kg, kg m²].
-    repeated : (1, 1) or (4, 4) array
-        Covariance relative to the same mass measured by this sensor, and to known moments.
-    """
+    """Features of the held object that do not depend on the grasp."""
 
     values: FloatArray
     covariance: FloatArray
+    """Mass; of size four, also the principal moments, largest first [kg, kg m²]."""
     repeated: FloatArray
+    """Covariance relative to the same mass measured by this sensor, and to known moments."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An object and the quality of its match.
-
-    Attributes
-    ----------
-    entry : KnownObject
-    distance : float
-        Mahalanobis distance.
-    features : int
-        Number of features compared: 1 or 4.
-    """
+    """An object and the quality of its match."""
 
     entry: KnownObject
     distance: float
+    """Mahalanobis distance."""
     features: int
+    """Number of features compared: 1 or 4."""
 
 
 @dataclass(frozen=True)
 class Recognition:
-    """The result: verdict, best match and runner-up.
-
-    Attributes
-    ----------
-    verdict : Verdict
-        Mismatch: an unknown object, or a known one held in another place.
-    best : Candidate
-    runner_up : Candidate or None
-    known : bool
-        Whether `best` is the held object, in whatever place.
-    """
+    """The result: verdict, best match and runner-up."""
 
     verdict: Verdict
+    """Mismatch: an unknown object, or a known one held in another place."""
     best: Candidate
     runner_up: Candidate | None
     known: bool
+    """Whether `best` is the held object, in whatever place."""
 
 
 def mass_alone(mass: float, std: float, repeated_std: float | None = None) -> Features:

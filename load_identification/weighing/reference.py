@@ -46,18 +46,12 @@ PUBLISHED, ANSWERED = '.9g', '.6g'
 
 @dataclass(frozen=True, eq=False)
 class Reference(Known):
-    """What was known when a load was measured, of that load too.
-
-    Attributes
-    ----------
-    tool : Tool
-        The tool that was subtracted.
-    still : bool
-        Whether the arm had stood still for a while.
-    """
+    """What was known when a load was measured, of that load too."""
 
     tool: Tool
+    """The tool that was subtracted."""
     still: bool
+    """Whether the arm had stood still for a while."""
 
     def difference(self, pose: Pose) -> tuple[float, float]:
         """Return by how much the load in a later pose at rest is heavier, and the std [kg]."""

@@ -53,46 +53,32 @@ class NotAtRestError(LoadIdentificationError):
 
 @dataclass(frozen=True, eq=False)
 class StaticPose:
-    """A wrench averaged at rest.
-
-    Attributes
-    ----------
-    start, end : int
-        Stamps of the first and the last sample [ns].
-    mean, standard_error : (6,) arrays
-        Raw wrench [N, N m]; the error accounts for the samples' correlation. A channel without
-        finite samples has mean NaN and an infinite error.
-    scatter : (6,) array
-        Standard deviation of averages over 1/50 s, about a filtered sample's noise at rest.
-    noise : (6,) array
-        White noise of a sample, standard deviation [N, N m].
-    samples : int
-    """
+    """A wrench averaged at rest."""
 
     start: int
     end: int
+    """Stamps of the first and the last sample [ns]."""
     mean: FloatArray
     standard_error: FloatArray
+    """Raw wrench, (6,) [N, N m]; the error accounts for the samples' correlation. A channel
+    without finite samples has mean NaN and an infinite error."""
     scatter: FloatArray
+    """Standard deviation of averages over 1/50 s, about a filtered sample's noise at rest,
+    (6,)."""
     noise: FloatArray
+    """White noise of a sample, standard deviation, (6,) [N, N m]."""
     samples: int
 
 
 @dataclass(frozen=True, eq=False)
 class StaticEstimate:
-    """Mass and first moment from gravity alone (eq. 19, 20).
-
-    Attributes
-    ----------
-    values : (4,) array
-        m, m c [kg, kg m].
-    covariance : (4, 4) array
-        One pose does not determine the first moment along gravity; its standard deviation there
-        is `NOTHING_KNOWN`.
-    """
+    """Mass and first moment from gravity alone (eq. 19, 20)."""
 
     values: FloatArray
+    """m, m c, (4,) [kg, kg m]."""
     covariance: FloatArray
+    """One pose does not determine the first moment along gravity, (4, 4); its standard deviation
+    there is `NOTHING_KNOWN`."""
 
     @property
     def mass(self) -> float:
@@ -121,12 +107,9 @@ def averaged(
     If a channel's noise is below half a step of its quantiser, averaging does not help: the error
     is that of a single sample, step / √12.
 
-    Raises
-    ------
-    NotAtRestError
-        If they are unsteady: averages over a twentieth of them scatter more than `UNSTEADY` times
-        the larger of the expected noise and the scatter that white noise of their strength causes
-        in such averages.
+    Raises NotAtRestError if they are unsteady: averages over a twentieth of them scatter more than
+    `UNSTEADY` times the larger of the expected noise and the scatter that white noise of their
+    strength causes in such averages.
     """
     n = len(stamps)
     usable = np.isfinite(wrench).all(axis=0)
@@ -193,9 +176,7 @@ def require_quiet(rest: StaticPose, noise: FloatArray) -> None:
 
     `noise` (2,) is expected of a filtered force and torque [N, N m].
 
-    Raises
-    ------
-    NotAtRestError
+    Raises NotAtRestError.
     """
     error, allowed = rest.noise / np.sqrt(rest.samples), NOISY * np.repeat(noise, 3)
     worst = int(np.argmax(error / allowed))

@@ -184,11 +184,8 @@ class StaticMonitor:
             Expected noise of a filtered force and torque, and their resolution; 0: unlimited
             [N, N m].
 
-        Raises
-        ------
-        NotAtRestError
-            If a joint has moved since, there are fewer than 10 samples, or the wrench is unsteady
-            or unknown.
+        Raises NotAtRestError if a joint has moved since, there are fewer than 10 samples, or the
+        wrench is unsteady or unknown.
         """
         if self.newest is None or self.since is None:
             raise NotAtRestError('no sample yet')

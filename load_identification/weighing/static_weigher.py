@@ -251,9 +251,7 @@ class StaticWeigher:
     def average(self, since: int) -> StaticPose:
         """Average the samples of this rest from a stamp on [ns]; see `StaticMonitor.pose`.
 
-        Raises
-        ------
-        NotAtRestError
+        Raises NotAtRestError.
         """
         return self.monitor.pose(since, self.noise, self.quantiser.steps)
 
@@ -293,9 +291,7 @@ class StaticWeigher:
 
         The arm must have been at rest from the stamp `since` on [ns].
 
-        Raises
-        ------
-        NotAtRestError
+        Raises NotAtRestError.
         """
         self._handle_events()
         here, tool = self._pose(since), self._estimator.tool
@@ -310,10 +306,7 @@ class StaticWeigher:
     def offset_from(self, rest: StaticPose) -> OffsetPrior:
         """Return the offset that a pose shows with nothing but the tool on the sensor.
 
-        Raises
-        ------
-        NotAtRestError
-            If there is a tool and gravity is not known.
+        Raises NotAtRestError if there is a tool and gravity is not known.
         """
         tool, gravity = self._estimator.tool, self._motion.gravity(rest.start, rest.end)
         if gravity is None and (tool.parameters.any() or self.driver.taken_off.any()):

@@ -70,10 +70,7 @@ def _numbers(section: Any, where: str, size: int) -> tuple[tuple[str, ...], Floa
 def covariance_of(rows: Any, where: str, size: int) -> FloatArray:
     """Return a covariance (size, size) that is given as a list of rows.
 
-    Raises
-    ------
-    ParameterError
-        If it is none.
+    Raises ParameterError if it is none.
     """
     if not isinstance(rows, list) or len(rows) != size:
         raise ParameterError(f'{where} must be a list of {size} rows')

@@ -27,18 +27,12 @@ INVISIBLE = 10.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict and its reason.
-
-    Attributes
-    ----------
-    verdict : str
-        `MATCH`, `MISMATCH` or `INCONCLUSIVE`.
-    reason : str
-        In words, with numbers; empty for a match.
-    """
+    """A verdict and its reason."""
 
     verdict: str
+    """`MATCH`, `MISMATCH` or `INCONCLUSIVE`."""
     reason: str = ''
+    """In words, with numbers; empty for a match."""
 
 
 def decisive(dimensions: int) -> float:

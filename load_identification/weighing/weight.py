@@ -50,44 +50,28 @@ class TakenOff(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of offset, sensor and cell.
-
-    Attributes
-    ----------
-    belief : Belief
-    stamp : int
-        When that was known [ns].
-    travelled : float
-        Angle by which the sensor has turned in all its motion until then [rad].
-    """
+    """What is known of offset, sensor and cell."""
 
     belief: Belief
     stamp: int
+    """When that was known [ns]."""
     travelled: float
+    """Angle by which the sensor has turned in all its motion until then [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """A pose at rest with the data needed for weighing; wrench as exerted by the load.
-
-    Attributes
-    ----------
-    rest : StaticPose
-    block : Block
-        Its mean wrench and the geometry of the pose.
-    gravity : (3,) array
-        In S [m/s²].
-    known : Known
-        Without the load, when the arm came to rest in this pose.
-    travelled : float
-        Angle by which the sensor has turned until it came there [rad].
-    """
+    """A pose at rest with the data needed for weighing; wrench as exerted by the load."""
 
     rest: StaticPose
     block: Block
+    """Its mean wrench and the geometry of the pose."""
     gravity: FloatArray
+    """In S, (3,) [m/s²]."""
     known: Known
+    """Without the load, when the arm came to rest in this pose."""
     travelled: float
+    """Angle by which the sensor has turned until it came there [rad]."""
 
 
 def still_block(samples: FilteredBatch, gravity: FloatArray, wrench: FloatArray) -> Block:
@@ -116,41 +100,28 @@ def still_block(samples: FilteredBatch, gravity: FloatArray, wrench: FloatArray)
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """The weighed payload.
-
-    Attributes
-    ----------
-    payload : StaticEstimate
-        Tool subtracted; covariance inflated where the poses do not fit one load.
-    budget : (4,) array
-        Variance of its mass by source, see `error_budget.SOURCES` [kg²].
-    causes : (causes,) array
-        The same by cause, see `error_budget.CAUSES` [kg²].
-    repeated_std : float
-        Standard deviation of the mass without the sensor's common gain [kg].
-    lasting, common : float
-        Variance of the mass that no more poses reduce, of lasting errors of the cell and of the
-        tool, and the part of it of the sensor's common gain [kg²].
-    poses : int
-        Number of poses used.
-    pose : Pose
-        The last of them.
-    fits : bool
-        Whether the wrench is consistent with a load at all.
-    belief : Belief
-        Of the load and all else, after the last pose.
-    """
+    """The weighed payload."""
 
     payload: StaticEstimate
+    """Tool subtracted; covariance inflated where the poses do not fit one load."""
     budget: FloatArray
+    """Variance of its mass by source, see `error_budget.SOURCES`, (4,) [kg²]."""
     causes: FloatArray
+    """The same by cause, see `error_budget.CAUSES`, (causes,) [kg²]."""
     repeated_std: float
+    """Standard deviation of the mass without the sensor's common gain [kg]."""
     lasting: float
     common: float
+    """Variance of the mass that no more poses reduce, of lasting errors of the cell and of the
+    tool, and the part of it of the sensor's common gain [kg²]."""
     poses: int
+    """Number of poses used."""
     pose: Pose
+    """The last of them."""
     fits: bool
+    """Whether the wrench is consistent with a load at all."""
     belief: Belief
+    """Of the load and all else, after the last pose."""
 
     def outlook(self, repeated: bool = False) -> list[float]:
         """Predict the std of the mass after 1 to `MOST_POSES` more poses [kg].

@@ -35,25 +35,17 @@ into the first moments and inertias it acts through; Izz is kept before Iyy and 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """The identifiable combinations of parameters, ``beta = matrix phi``.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the P parameters phi.
-    independent : (b,) int array
-        Indices of the parameters whose columns are kept. These columns of a regressor times beta
-        equal the whole regressor times phi.
-    matrix : (b, P) array
-        The columns `independent` are the identity.
-    classes : tuple of str
-        For each parameter `identifiable`, `in combination` or `not identifiable`.
-    """
+    """The identifiable combinations of parameters, ``beta = matrix phi``."""
 
     names: tuple[str, ...]
+    """Names of the P parameters phi."""
     independent: IntArray
+    """Indices of the parameters whose columns are kept, (b,). These columns of a regressor times
+    beta equal the whole regressor times phi."""
     matrix: FloatArray
+    """The columns `independent` are the identity, (b, P)."""
     classes: tuple[str, ...]
+    """For each parameter `identifiable`, `in combination` or `not identifiable`."""
 
     @property
     def combinations(self) -> tuple[str, ...]:

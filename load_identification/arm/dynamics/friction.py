@@ -32,35 +32,25 @@ class DriveModel:
     Asymmetric Coulomb friction and an offset are not separable while the joint moves: only
     Fs+ + offset and Fs- - offset are identifiable.
 
-    Attributes
-    ----------
-    coulomb, viscous : str
-        `none`, `symmetric` (one number for both directions) or `asymmetric`.
-    rotor_inertia : bool
-        The inertia of the motor, referred to the joint.
-    stiffness : bool
-        A torque proportional to position, such as that of hoses and cables through a wrist.
-    offset : bool
-        A constant torque, from the sensor or a spring.
-    transition_velocity : float
-        Velocity over which Coulomb friction changes its sign; 0: a step [rad/s, m/s].
-    stribeck_velocity : float
-        Velocity over which the excess of friction at low speed falls to 37 %; 0: there is none
-        [rad/s, m/s].
-    load_friction : bool
-        Coulomb friction in proportion to the torque that the joint transmits.
-
     Vandanjon, Gautier and Desbats 1995, eq. 5.
     """
 
     coulomb: str = 'asymmetric'
     viscous: str = 'symmetric'
+    """`none`, `symmetric` (one number for both directions) or `asymmetric`."""
     rotor_inertia: bool = False
+    """The inertia of the motor, referred to the joint."""
     stiffness: bool = False
+    """A torque proportional to position, such as that of hoses and cables through a wrist."""
     offset: bool = False
+    """A constant torque, from the sensor or a spring."""
     transition_velocity: float = 0.0
+    """Velocity over which Coulomb friction changes its sign; 0: a step [rad/s, m/s]."""
     stribeck_velocity: float = 0.0
+    """Velocity over which the excess of friction at low speed falls to 37 %; 0: there is none
+    [rad/s, m/s]."""
     load_friction: bool = False
+    """Coulomb friction in proportion to the torque that the joint transmits."""
 
     def __post_init__(self) -> None:
         for name, shape in (('Coulomb', self.coulomb), ('viscous', self.viscous)):

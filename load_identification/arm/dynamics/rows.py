@@ -39,18 +39,7 @@ class Terms(NamedTuple):
 
 
 class Model(ABC):
-    """A measurement model ``Y phi``; phi holds the links' parameters first, then the others.
-
-    Attributes
-    ----------
-    arm : Arm
-    names, units : tuples of str
-        Of the P parameters, such as `link_3.mcx`, `joint_2.coulomb+` or `offset.fx`.
-    nominal : (P,) array
-        The description's parameters of the links; zero for the others.
-    channels, channel_units : tuples of str
-        Of the k measured channels.
-    """
+    """A measurement model ``Y phi``; phi holds the links' parameters first, then the others."""
 
     one_sensor = False
     """Whether all channels belong to one sensor and share its noise."""
@@ -63,9 +52,12 @@ class Model(ABC):
         own, units = parameter_names(arm.bodies), LINK_UNITS * len(arm.joints)
         self.names: tuple[str, ...] = (*own, *(name for name, _ in others))
         self.units: tuple[str, ...] = (*units, *(unit for _, unit in others))
+        """Of the P parameters, such as `link_3.mcx`, `joint_2.coulomb+` or `offset.fx`."""
         self.nominal: FloatArray = np.append(arm.nominal.ravel(), np.zeros(len(others)))
+        """The description's parameters of the links, (P,); zero for the others."""
         self.channels: tuple[str, ...] = tuple(name for name, _ in channels)
         self.channel_units: tuple[str, ...] = tuple(unit for _, unit in channels)
+        """Of the k measured channels."""
 
     @property
     def links(self) -> slice:
@@ -250,11 +242,6 @@ class WrenchModel(Model):
     The joints' friction and the dynamics of the drives are internal forces and do not appear. The
     offset, six further parameters, contains the sensor's offset and the weight of the fixed parts.
 
-    Attributes
-    ----------
-    placement : Placement or None
-        Placement of the sensor; None: the root.
-
     Parameters
     ----------
     weightless : bool
@@ -272,6 +259,7 @@ class WrenchModel(Model):
         offsets = [] if weightless else [(f'offset.{c}', unit) for c, unit in channels]
         super().__init__(arm.with_gravity(np.zeros(3)) if weightless else arm, offsets, channels)
         self.placement = placement
+        """Placement of the sensor; None: the root."""
 
     def link_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, 6, 10 J) of the links."""

@@ -25,24 +25,16 @@ class Transmission:
 
     For joints that it does not name, the motors are the joints.
 
-    Attributes
-    ----------
-    joints : tuple of str
-        Names of the m joints; the k-th motor has the name of the k-th joint.
-    matrix : (m, m) array
-        Turns of each motor (rows) per turn of each joint, behind the gears: 1, -1 or similar.
-    efforts : str
-        Owners of the efforts in the joint states, one of `EFFORTS`.
-
-    Raises
-    ------
-    ParameterError
-        If the matrix is not square or is singular.
+    Raises ParameterError if the matrix is not square or is singular.
     """
 
     joints: tuple[str, ...]
+    """Names of the m joints; the k-th motor has the name of the k-th joint."""
     matrix: FloatArray
+    """Turns of each motor (rows) per turn of each joint, behind the gears, (m, m): 1, -1 or
+    similar."""
     efforts: str
+    """Owners of the efforts in the joint states, one of `EFFORTS`."""
 
     def __post_init__(self) -> None:
         m = len(self.joints)
@@ -63,10 +55,7 @@ class Transmission:
     def over(self, joints: Sequence[str]) -> FloatArray:
         """Return the matrix (J, J) of all joints of an arm.
 
-        Raises
-        ------
-        ParameterError
-            If the arm lacks a joint of the transmission.
+        Raises ParameterError if the arm lacks a joint of the transmission.
         """
         missing = [name for name in self.joints if name not in joints]
         if missing:
@@ -98,10 +87,7 @@ class Transmission:
 def transmission_of(fields: Any) -> Transmission:
     """Return the transmission described by the fields of a file.
 
-    Raises
-    ------
-    ParameterError
-        If a field is missing or invalid.
+    Raises ParameterError if a field is missing or invalid.
     """
     where = 'transmission.'
     joints, rows = field(fields, 'joints', where), field(fields, 'matrix', where)
@@ -117,10 +103,7 @@ def transmission_of(fields: Any) -> Transmission:
 def read_transmission(path: Path) -> Transmission:
     """Read the file of `identify_arm --transmission`.
 
-    Raises
-    ------
-    ParameterError
-        If the file cannot be read or is invalid.
+    Raises ParameterError if the file cannot be read or is invalid.
     """
     with named(f'--transmission {path}'):
         return transmission_of(read_yaml(path))

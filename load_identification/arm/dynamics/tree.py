@@ -66,14 +66,9 @@ class Arm:
 
         Only the given joints move, by default all; the others are locked at zero.
 
-        Raises
-        ------
-        DescriptionError
-            If the text is no URDF, a moving joint is not revolute, continuous or prismatic, mimics
-            another or has the axis 0 0 0, no joint moves, or the description lacks one of
-            `joints`.
-        ParameterError
-            If gravity is not three finite numbers.
+        Raises DescriptionError if the text is no URDF, a moving joint is not revolute, continuous
+        or prismatic, mimics another or has the axis 0 0 0, no joint moves, or the description
+        lacks one of `joints`; ParameterError if gravity is not three finite numbers.
         """
         self.gravity = np.array(gravity, dtype=np.float64)
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():

@@ -46,23 +46,16 @@ CHUNK = 2000
 
 
 class LowPassedRows(NamedTuple):
-    """The filtered equation measured = Y phi + offset.
-
-    Attributes
-    ----------
-    stamps : (n,) int array
-        [ns].
-    matrix : (n, rows, columns) array
-    gain : (n,) array
-        Response to a constant, such as an offset: it grows from zero to one.
-    values : (n, rows) array
-        Filtered measurements.
-    """
+    """The filtered equation measured = Y phi + offset."""
 
     stamps: IntArray
+    """(n,) [ns]."""
     matrix: FloatArray
+    """(n, rows, columns)"""
     gain: FloatArray
+    """Response to a constant, such as an offset, (n,): it grows from zero to one."""
     values: FloatArray
+    """Filtered measurements, (n, rows)."""
 
 
 class AccelerationFree:
@@ -142,10 +135,7 @@ def low_passed_rows(
     the filters' memory have weight zero. Times are since the beginning of a recording [s]; gains
     are those of a constant, see `LowPassedRows`.
 
-    Raises
-    ------
-    RecordingError
-        If a measurement is missing between others: a low-pass cannot omit it.
+    Raises RecordingError if a measurement is missing between others: a low-pass cannot omit it.
 
     Liu, Iagnemma, Dubowsky and Morel 1998, eq. 10-19.
     """

@@ -54,40 +54,26 @@ the gain; beyond it the linearisation of errors no longer holds."""
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A recording of the arm with a load of known mass, otherwise unknown, on its last link.
-
-    Attributes
-    ----------
-    recording : Recording
-    mass : float
-        Mass of the load [kg].
-    others : (9,) array
-        Its other parameters about the origin of the link, as far as known: friction under load
-        needs them.
-    """
+    """A recording of the arm with a load of known mass, otherwise unknown, on its last link."""
 
     recording: Recording
     mass: float
+    """Mass of the load [kg]."""
     others: FloatArray = field(default_factory=lambda: np.zeros(BODY - 1))
+    """Its other parameters about the origin of the link, as far as known, (9,): friction under
+    load needs them."""
 
 
 class Loads(NamedTuple):
-    """The rows of both recordings: ``gain_j signal_j = (matrix x)_j + known_j``.
-
-    Attributes
-    ----------
-    matrix : (n, J, c) array
-        Columns of the base parameters, of the changes of the drives in the loaded recording, and
-        of the load's nine unknowns.
-    known : (n, J) array
-        Torque of the known mass at the origin of the last link [N m, N].
-    signal : (n, J) array
-        Signals of the drives; NaN where nothing was measured.
-    """
+    """The rows of both recordings: ``gain_j signal_j = (matrix x)_j + known_j``."""
 
     matrix: FloatArray
+    """Columns of the base parameters, of the changes of the drives in the loaded recording, and of
+    the load's nine unknowns, (n, J, c)."""
     known: FloatArray
+    """Torque of the known mass at the origin of the last link, (n, J) [N m, N]."""
     signal: FloatArray
+    """Signals of the drives, (n, J); NaN where nothing was measured."""
 
 
 def identify_loaded(
@@ -103,10 +89,7 @@ def identify_loaded(
     used. The recordings have drive signals in place of efforts. Of the parameters of the load
     (10,) the mass is known; the others matter for friction under load alone.
 
-    Raises
-    ------
-    ParameterError
-        If the drive signals do not show the load.
+    Raises ParameterError if the drive signals do not show the load.
     """
     model, solver = models[0], Solver()
     rows = loaded_rows(model, base, unloaded, loaded, load)
@@ -154,10 +137,7 @@ def first_gains(rows: Loads) -> FloatArray:
     gains that are too small. Noise-free columns are eliminated. The gains are the direction in
     which the remaining signals have the least norm. The known torque then sets the scale.
 
-    Raises
-    ------
-    ParameterError
-        If the known torque does not determine the scale.
+    Raises ParameterError if the known torque does not determine the scale.
 
     Gautier, Vandanjon and Presse 1994, reference [3] of Vandanjon, Gautier and Desbats 1995.
     """
@@ -196,10 +176,7 @@ def fit_gains(
     hold for coloured noise. The solution is that of the base parameters, with everything else left
     free.
 
-    Raises
-    ------
-    ParameterError
-        If the drive signals do not show the load.
+    Raises ParameterError if the drive signals do not show the load.
     """
     size, (n, joints, count) = len(base.independent), rows.matrix.shape
     matrix = np.concatenate([rows.matrix, np.zeros((n, joints, joints))], axis=2)

@@ -68,10 +68,7 @@ def experiment_rows(
         Rows, right-hand sides, their standard deviation at unit noise density, and the noise
         density of the measured torque [N m / sqrt(Hz) up to a constant].
 
-    Raises
-    ------
-    ParameterError
-        If the samples do not cover the experiment or are too few.
+    Raises ParameterError if the samples do not cover the experiment or are too few.
 
     Equations 8, 10, 11 and 14.
     """
@@ -150,10 +147,8 @@ def spectral_rows(
     friction and offsets. Experiments begin at times of the recording (n,), which ascend [s];
     positions and torques (n, J) are measured [rad, m; N m, N].
 
-    Raises
-    ------
-    ParameterError
-        If the recording does not cover an experiment, or parameters remain unresolved.
+    Raises ParameterError if the recording does not cover an experiment, or parameters remain
+    unresolved.
     """
     parts, readings = [], list[Experiment]()
     for experiment, begin in zip(experiments, begins, strict=True):
@@ -191,12 +186,8 @@ def spectrum_stages(
     in the experiments, determines the drives. The recording is as measured, and `log` is the same
     filtered; samples outside the plan are dropped.
 
-    Raises
-    ------
-    RecordingError
-        If an effort is missing.
-    ParameterError
-        If an experiment is missing, or parameters remain unresolved.
+    Raises RecordingError if an effort is missing; ParameterError if an experiment is missing, or
+    parameters remain unresolved.
 
     Vandanjon, Gautier and Desbats 1995, section 3.2.
     """
@@ -225,10 +216,7 @@ def spectrum_stages(
 def planned_windows(plan: ExperimentPlan, recording: Recording) -> FloatArray:
     """Return the window of each experiment, begin and end (k, 2), since the first sample [s].
 
-    Raises
-    ------
-    ParameterError
-        If the recording shows no such motion.
+    Raises ParameterError if the recording shows no such motion.
     """
     step = max(1, int(1e9 * FINE / float(np.median(np.diff(recording.stamps)))))
     # Copies, because views would keep all samples in memory.
@@ -255,10 +243,7 @@ def find_start(path: JointPath, times: FloatArray, position: FloatArray) -> floa
     The result includes the controller's lag. Times (n,) ascend [s]; positions (n, J) are measured
     [rad, m].
 
-    Raises
-    ------
-    ParameterError
-        If the recording is shorter than the path, or shows no such motion.
+    Raises ParameterError if the recording is shorter than the path, or shows no such motion.
     """
     latest = times[-1] - path.duration
     if latest < times[0] - COARSE:

@@ -46,25 +46,18 @@ MOST = 25.0
 
 @dataclass(frozen=True, eq=False)
 class Efforts:
-    """Filtered efforts and their prediction by the arm alone.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The J joints of the arm.
-    stamps : (n,) int array
-        [ns].
-    position : (n, J) array
-        [rad, m].
-    predicted, residual : (n, J) arrays
-        Predicted by links and drives; measured minus predicted, due to the payload [N m, N].
-    """
+    """Filtered efforts and their prediction by the arm alone."""
 
     names: tuple[str, ...]
+    """The J joints of the arm."""
     stamps: IntArray
+    """(n,) [ns]."""
     position: FloatArray
+    """(n, J) [rad, m]."""
     predicted: FloatArray
     residual: FloatArray
+    """Predicted by links and drives, (n, J); measured minus predicted, due to the payload
+    [N m, N]."""
 
 
 class EffortFilter(EffortStage):
@@ -101,13 +94,9 @@ class EffortFilter(EffortStage):
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Set the robot description; without a sensor frame, that of the last link is used.
 
-        Raises
-        ------
-        DescriptionError
-            If it cannot be used: it does not belong to the arm of the model, or the joint torques
-            do not determine a whole wrench. The description in use is kept.
-        ParameterError
-            If a joint moves another link in it than in the arm model.
+        Raises DescriptionError if it does not belong to the arm of the model, or the joint torques
+        do not determine a whole wrench; ParameterError if a joint moves another link in it than in
+        the arm model. The description in use is kept.
         """
         model = self.arm.model(description)
         frame = sensor_frame or self.arm.links[-1]

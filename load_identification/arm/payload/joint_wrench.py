@@ -53,18 +53,12 @@ def sensor_jacobian(robot: Robot, q: FloatArray) -> FloatArray:
 
 
 class TorqueToWrench(NamedTuple):
-    """The best linear estimate of a wrench from torques, ``f = K tau``, and its covariance.
-
-    Attributes
-    ----------
-    gain : (n, 6, C) array
-        K = (J W J^T)^-1 J W; W is the inverse of the torques' variances.
-    covariance : (n, 6, 6) array
-        (J W J^T)^-1, the covariance of the errors of f [N^2, N^2 m, N^2 m^2].
-    """
+    """The best linear estimate of a wrench from torques, ``f = K tau``, and its covariance."""
 
     gain: FloatArray
+    """K = (J W J^T)^-1 J W, (n, 6, C); W is the inverse of the torques' variances."""
     covariance: FloatArray
+    """(J W J^T)^-1, the covariance of the errors of f, (n, 6, 6) [N^2, N^2 m, N^2 m^2]."""
 
 
 def torque_to_wrench(jacobian: FloatArray, variance: FloatArray) -> TorqueToWrench:
@@ -114,10 +108,7 @@ def unseen_parameters(robot: Robot) -> tuple[str, ...]:
 def locked_before(robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the joints before or between those of an arm; they count as locked at zero.
 
-    Raises
-    ------
-    DescriptionError
-        If a joint beyond the arm's last one moves the sensor frame.
+    Raises DescriptionError if a joint beyond the arm's last one moves the sensor frame.
     """
     last = max((k for k, name in enumerate(robot.joints) if name in joints), default=-1)
     beyond = [name for name in robot.joints[last + 1 :] if name not in joints]
@@ -147,10 +138,8 @@ def shown_by(robot: Robot, locked: Sequence[str]) -> tuple[str, ...]:
 def check_visible(robot: Robot) -> None:
     """Raise an error for an arm whose joint torques never determine the whole wrench.
 
-    Raises
-    ------
-    DescriptionError
-        It states how many components they determine, and the unidentifiable payload parameters.
+    Raises DescriptionError; it says how many components they determine, and the unidentifiable
+    payload parameters.
     """
     visible = visible_components(robot)
     if visible == COMPONENTS:
@@ -169,17 +158,12 @@ class ArmErrors:
 
     They are the same in every sample and do not average out. The estimator estimates them together
     with the load, as far as motion makes them observable.
-
-    Attributes
-    ----------
-    root : (P, k) array
-        Effect of each error on `IdentifiedArm.values`.
-    gain : (J, g) array
-        Effect of each gain error on the relative error of each scale [-].
     """
 
     root: FloatArray
+    """Effect of each error on `IdentifiedArm.values`, (P, k)."""
     gain: FloatArray
+    """Effect of each gain error on the relative error of each scale, (J, g) [-]."""
 
     @classmethod
     def of(cls, arm: IdentifiedArm, model: ArmModel) -> ArmErrors:

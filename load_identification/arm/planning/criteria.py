@@ -58,18 +58,12 @@ MOST_ROUNDS = 50
 
 @dataclass(frozen=True)
 class Worth:
-    """Criteria of an information matrix F.
-
-    Attributes
-    ----------
-    condition : float
-        Frobenius condition number, eq. 15: how evenly the parameters are observed [-].
-    log_determinant : float
-        Information on all parameters together [-].
-    """
+    """Criteria of an information matrix F."""
 
     condition: float
+    """Frobenius condition number, eq. 15: how evenly the parameters are observed [-]."""
     log_determinant: float
+    """Information on all parameters together [-]."""
 
 
 def judged(information: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -164,15 +158,10 @@ def _ideal_rows(
 
 @dataclass(frozen=True, eq=False)
 class Design(Worth):
-    """A choice of experiments, and the criteria of its rows.
-
-    Attributes
-    ----------
-    chosen : (n,) array
-        Indices among the candidates, ascending.
-    """
+    """A choice of experiments, and the criteria of its rows."""
 
     chosen: IntArray
+    """Indices among the candidates, ascending, (n,)."""
 
 
 def optimal_design(
@@ -203,10 +192,7 @@ def optimal_design(
     progress : callable, optional
         Called with the progress in words at every step.
 
-    Raises
-    ------
-    ParameterError
-        If no `size` of the candidates determine all p parameters.
+    Raises ParameterError if no `size` of the candidates determine all p parameters.
     """
     rng = np.random.default_rng(seed)
     best: Design | None = None

@@ -49,22 +49,15 @@ PERIODS = 6
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One exciting motion about a locked posture, and the joint whose torque is evaluated.
-
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`.
-    driven, measured : int
-        Joints k and l; equal for inertial and gravity motions. For others see `readings`.
-    motion : Oscillation or Sweep
-        A sweep for gravity motions.
-    """
+    """One exciting motion about a locked posture, and the joint whose torque is evaluated."""
 
     kind: str
+    """One of `KINDS`."""
     driven: int
     measured: int
+    """Joints k and l; equal for inertial and gravity motions. For others see `readings`."""
     motion: Oscillation | Sweep
+    """A sweep for gravity motions."""
 
     @property
     def start(self) -> FloatArray:

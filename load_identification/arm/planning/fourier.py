@@ -60,46 +60,31 @@ SHARES = np.linspace(1.0, 0.1, 46)
 
 @dataclass(frozen=True)
 class FourierSettings:
-    """Settings of the optimisation.
-
-    Attributes
-    ----------
-    duration : float
-        Duration of the whole motion [s].
-    period : float
-        Approximate period; the duration is a whole number of periods [s].
-    harmonics : int
-        Number of harmonics of the frequency 1 / period.
-    draws, descents, iterations : int
-        Numbers of random motions, of the best ones that are improved, and of optimiser steps.
-    seed : int
-        Seed of the random motions.
-    """
+    """Settings of the optimisation."""
 
     duration: float = 20.0
+    """Duration of the whole motion [s]."""
     period: float = 10.0
+    """Approximate period; the duration is a whole number of periods [s]."""
     harmonics: int = 5
+    """Number of harmonics of the frequency 1 / period."""
     draws: int = 30
     descents: int = 3
     iterations: int = 100
+    """Numbers of random motions, of the best ones that are improved, and of optimiser steps."""
     seed: int = 0
+    """Seed of the random motions."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptimisedMotion:
-    """A motion and its criteria.
-
-    Attributes
-    ----------
-    motion : FourierSeries
-    worth, drawn : Worth
-        Criteria of the regressor without what friction and offsets explain, for the motion and
-        for the best random motion.
-    """
+    """A motion and its criteria."""
 
     motion: FourierSeries
     worth: Worth
     drawn: Worth
+    """Criteria of the regressor without what friction and offsets explain, for the motion and for
+    the best random motion."""
 
 
 def optimise_fourier_motion(
@@ -128,10 +113,7 @@ def optimise_fourier_motion(
     criterion : str
         One of `CRITERIA`.
 
-    Raises
-    ------
-    ParameterError
-        If no motion found determines all parameters, or none has clearance.
+    Raises ParameterError if no motion found determines all parameters, or none has clearance.
     """
     search = _Search(regressor, limits, settings, noise, clearance, criterion)
     rng = np.random.default_rng(settings.seed)

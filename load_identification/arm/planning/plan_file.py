@@ -41,22 +41,14 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class ExperimentPlan:
-    """A sequence of experiments and the moves between them.
-
-    Attributes
-    ----------
-    joints : tuple of str
-    experiments : tuple of Experiment
-    vias : tuple of tuples of (J,) arrays
-        Postures by which the arm reaches each experiment [rad, m].
-    begins : (n,) array
-        Begin of each, its ramp-up included, since the beginning of the path [s].
-    """
+    """A sequence of experiments and the moves between them."""
 
     joints: tuple[str, ...]
     experiments: tuple[Experiment, ...]
     vias: tuple[tuple[FloatArray, ...], ...]
+    """Postures by which the arm reaches each experiment [rad, m]."""
     begins: FloatArray
+    """Begin of each, its ramp-up included, since the beginning of the path, (n,) [s]."""
 
     @cached_property
     def path(self) -> JointPath:
@@ -80,61 +72,38 @@ class ExperimentPlan:
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A planned motion.
-
-    Attributes
-    ----------
-    arm : Arm
-    limits : Limits
-        After scaling.
-    path : Piece
-    plan : ExperimentPlan or None
-        Plan of the experiments; None for a Fourier motion.
-    parameters : int
-        Number of parameters that the motion is to determine.
-    worth : Worth
-        Criteria of the information on the base parameters, scaled by nominal.
-    compared : Worth
-        Criteria of the best random motion, or of all feasible experiments together.
-    candidates : int
-        Number of feasible experiments; 0 for a Fourier motion.
-    motion : JointMotion
-        Sampled at `RATE`.
-    clearance : float
-        Least distance of the arm to itself and to obstacles [m].
-    floor : float or None
-        Height of the floor in the root frame [m].
-    nearest : str
-        The pair at that distance.
-    torque : (n, J) array
-        Joint torques predicted from the description's inertias, without friction [N m, N].
-    warnings : tuple of str
-    """
+    """A planned motion."""
 
     arm: Arm
     limits: Limits
+    """After scaling."""
     path: Piece
     plan: ExperimentPlan | None
+    """Plan of the experiments; None for a Fourier motion."""
     parameters: int
+    """Number of parameters that the motion is to determine."""
     worth: Worth
+    """Criteria of the information on the base parameters, scaled by nominal."""
     compared: Worth
+    """Criteria of the best random motion, or of all feasible experiments together."""
     candidates: int
+    """Number of feasible experiments; 0 for a Fourier motion."""
     motion: JointMotion
+    """Sampled at `RATE`."""
     clearance: float
+    """Least distance of the arm to itself and to obstacles [m]."""
     floor: float | None
+    """Height of the floor in the root frame [m]."""
     nearest: str
+    """The pair at that distance."""
     torque: FloatArray
+    """Joint torques predicted from the description's inertias, without friction, (n, J)
+    [N m, N]."""
     warnings: tuple[str, ...]
 
 
 class Roadmap:
-    """A graph of postures connected by straight moves in joint space that have clearance.
-
-    Attributes
-    ----------
-    postures : (m, J) array
-        The largest connected set of the given postures [rad, m].
-    """
+    """A graph of postures connected by straight moves in joint space that have clearance."""
 
     def __init__(self, clearance: Clearance, postures: FloatArray) -> None:
         self._clearance = clearance
@@ -148,6 +117,7 @@ class Roadmap:
         _, group = scipy.sparse.csgraph.connected_components(ways, directed=False)
         kept = np.flatnonzero(group == np.argmax(np.bincount(group, minlength=1)))
         self.postures = free[kept]
+        """The largest connected set of the given postures, (m, J) [rad, m]."""
         self._ways = scipy.sparse.csr_array(ways)[kept][:, kept]
 
     def way(self, start: FloatArray, goal: FloatArray) -> list[FloatArray] | None:
@@ -188,10 +158,7 @@ def plan_path(
 
     The roadmap finds the moves between them; without it all moves are straight.
 
-    Raises
-    ------
-    ParameterError
-        If an experiment cannot be reached with clearance.
+    Raises ParameterError if an experiment cannot be reached with clearance.
     """
     left = list(experiments)
     ordered = [left.pop(0)]
@@ -238,10 +205,7 @@ def plan_fields(plan: ExperimentPlan) -> dict[str, Any]:
 def write_plan(path: FilePath, plan: ExperimentPlan) -> None:
     """Write a plan as YAML.
 
-    Raises
-    ------
-    ParameterError
-        If the file cannot be written.
+    Raises ParameterError if the file cannot be written.
     """
     text = yaml.safe_dump(plan_fields(plan), default_flow_style=None, sort_keys=False, width=99)
     write_output('plan', path, text)
@@ -250,10 +214,7 @@ def write_plan(path: FilePath, plan: ExperimentPlan) -> None:
 def read_plan(path: FilePath) -> ExperimentPlan:
     """Read a plan and rebuild its path.
 
-    Raises
-    ------
-    ParameterError
-        If the file cannot be read or is no plan.
+    Raises ParameterError if the file cannot be read or is no plan.
     """
     with named(f'plan {path}'):
         content = read_yaml(path)

@@ -57,46 +57,31 @@ RATE = 100.0
 
 @dataclass(frozen=True)
 class Request:
-    """A request for a plan; see `plan_excitation --help`.
-
-    Attributes
-    ----------
-    method : str
-        `fourier`, `spectrum` or `postures`.
-    scales : tuple of 3 float
-        Shares used of the limits of position, velocity and acceleration [-].
-    acceleration : sequence of float, optional
-        Limits [rad/s^2, m/s^2].
-    duration : float, optional
-        [s].
-    floor : float, optional
-        Height of the floor in the root frame; None: there is no floor [m].
-    keep_out : sequence of sequences of 6 float
-        Boxes that no link may enter; x, y and z from and to [m].
-    workspace : sequence of 6 float, optional
-        A box that `frame`, by default the last link, must not leave; same form [m].
-    levels : int
-        Of each joint in the grid of postures.
-    experiments : int, optional
-        Number of experiments to select.
-    criterion : str
-        One of `criteria.CRITERIA`.
-    periods : int
-        Of an oscillation, at full amplitude.
-    """
+    """A request for a plan; see `plan_excitation --help`."""
 
     method: str = 'fourier'
+    """`fourier`, `spectrum` or `postures`."""
     scales: tuple[float, float, float] = (0.9, 0.5, 1.0)
+    """Shares used of the limits of position, velocity and acceleration, (3,) [-]."""
     acceleration: Sequence[float] | None = None
+    """Limits [rad/s^2, m/s^2]."""
     duration: float | None = None
+    """[s]."""
     floor: float | None = 0.0
+    """Height of the floor in the root frame; None: there is no floor [m]."""
     keep_out: Sequence[Sequence[float]] = ()
+    """Boxes that no link may enter; x, y and z from and to [m]."""
     workspace: Sequence[float] | None = None
+    """A box that `frame`, by default the last link, must not leave, (6,); same form [m]."""
     frame: str | None = None
     levels: int = 3
+    """Of each joint in the grid of postures."""
     experiments: int | None = None
+    """Number of experiments to select."""
     criterion: str = DETERMINANT
+    """One of `criteria.CRITERIA`."""
     periods: int = PERIODS
+    """Of an oscillation, at full amplitude."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -121,10 +106,8 @@ class Request:
 def load_arm(urdf: str, tip: str | None, gravity: Sequence[float]) -> Arm:
     """Return the arm of a description: all of its joints, or those that move the tip link.
 
-    Raises
-    ------
-    DescriptionError
-        If the description cannot be used; FrameError if no joint moves the link.
+    Raises DescriptionError if the description cannot be used; FrameError if no joint moves the
+    link.
     """
     if tip is None:
         mimics = parse_xml(urdf).find('joint/mimic/..')
@@ -149,10 +132,7 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
 
     `progress` is called with the progress in words, several times a second.
 
-    Raises
-    ------
-    LoadIdentificationError
-        If no motion can be planned; the text says what to change.
+    Raises LoadIdentificationError if no motion can be planned; the text says what to change.
     """
     limits = arm_limits(arm, request.acceleration).scaled(*request.scales)
     clearance = Clearance(

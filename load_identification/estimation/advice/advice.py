@@ -79,21 +79,14 @@ EXACT = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """An advised motion, and the standard deviations predicted after it.
-
-    Attributes
-    ----------
-    text : str
-        Empty if nothing is lacking.
-    motion : Motion or None
-        None if no candidate helps; the text then says why.
-    std : (10,) array
-        Predicted standard deviations after the motion, in message order.
-    """
+    """An advised motion, and the standard deviations predicted after it."""
 
     text: str
+    """Empty if nothing is lacking."""
     motion: Motion | None
+    """None if no candidate helps; the text then says why."""
     std: FloatArray
+    """Predicted standard deviations after the motion, in message order, (10,)."""
 
 
 def advise(

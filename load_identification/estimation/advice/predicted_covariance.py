@@ -39,59 +39,42 @@ POSE = tuple(f'pose.{channel}' for channel in CHANNELS)
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """The present information on which advice depends.
-
-    Attributes
-    ----------
-    parameters : (10,) array
-        Parameters of the payload, without the tool.
-    information : (16 + N, 16 + N) array
-        R so that RᵀR is the inverse covariance of the parameters of tool and payload together,
-        the offset, and N errors of the cell.
-    noise : (2,) array
-        Standard deviation of a row of force and torque, for rows treated as
-        independent [N, N m].
-    specific_force : (3,) array
-        Reading of an accelerometer at rest in S in the present pose: -g [m/s²].
-    unexplained : float
-        Residual torque, rms [N m].
-    rate : float
-        Rate of samples [Hz].
-    tool_covariance : (10, 10) array
-        Covariance of the tool's parameters.
-    pose_variance : (6,) array
-        Variance of the pose-dependent errors of each channel [N², N² m²].
-    total : (10,) array
-        Parameters of tool and payload together.
-    mixing : (6, 6, N) array
-        For each true component of the wrench, the derivative of the measured one by each error.
-    by_angle : (3, N) array
-        Derivative of gravity in S by each error, in the present pose [m/s²].
-    names : tuple of N str
-        As in `SystematicErrors.names`; then `POSE`, where there are errors tied to the pose.
-    widened : (10,) array
-        Published std, in message order, over that of the information [-].
-    weighs_at_rest : bool
-        Whether samples at rest count; not by joint torques, where friction may have any value.
-    level : bool
-        Whether no joint turns the sensor against gravity, as of a SCARA.
-    """
+    """The present information on which advice depends."""
 
     parameters: FloatArray
+    """Parameters of the payload, without the tool, (10,)."""
     information: FloatArray
+    """R so that RᵀR is the inverse covariance of the parameters of tool and payload together, the
+    offset, and N errors of the cell, (16 + N, 16 + N)."""
     noise: FloatArray
+    """Standard deviation of a row of force and torque, for rows treated as independent, (2,)
+    [N, N m]."""
     specific_force: FloatArray
+    """Reading of an accelerometer at rest in S in the present pose, (3,): -g [m/s²]."""
     unexplained: float
+    """Residual torque, rms [N m]."""
     rate: float = 50.0
+    """Rate of samples [Hz]."""
     tool_covariance: FloatArray = field(default_factory=lambda: np.zeros((10, 10)))
+    """Covariance of the tool's parameters, (10, 10)."""
     pose_variance: FloatArray = field(default_factory=lambda: np.zeros(6))
+    """Variance of the pose-dependent errors of each channel, (6,) [N², N² m²]."""
     total: FloatArray = field(default_factory=lambda: np.zeros(10))
+    """Parameters of tool and payload together, (10,)."""
     mixing: FloatArray = field(default_factory=lambda: np.zeros((6, 6, 0)))
+    """For each true component of the wrench, the derivative of the measured one by each error,
+    (6, 6, N)."""
     weighs_at_rest: bool = True
+    """Whether samples at rest count; not by joint torques, where friction may have any value."""
     level: bool = False
+    """Whether no joint turns the sensor against gravity, as of a SCARA."""
     by_angle: FloatArray = field(default_factory=lambda: np.zeros((3, 0)))
+    """Derivative of gravity in S by each error, in the present pose, (3, N) [m/s²]."""
     names: tuple[str, ...] = ()
+    """As in `SystematicErrors.names`, (N,); then `POSE`, where there are errors tied to the
+    pose."""
     widened: FloatArray = field(default_factory=lambda: np.ones(10))
+    """Published std, in message order, over that of the information, (10,) [-]."""
 
     @property
     def pose(self) -> slice:
@@ -119,23 +102,15 @@ class Knowledge:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A turn about an axis, held, or swings about it.
-
-    Attributes
-    ----------
-    axis : RotationAxis
-    angle : float
-        Angle of the turn or swing [rad].
-    rate : float
-        Peak rate of the swings; 0: a slow turn, held for `HOLD` [rad/s].
-    swings : int
-        Number of swings to and fro.
-    """
+    """A turn about an axis, held, or swings about it."""
 
     axis: RotationAxis
     angle: float
+    """Angle of the turn or swing [rad]."""
     rate: float = 0.0
+    """Peak rate of the swings; 0: a slow turn, held for `HOLD` [rad/s]."""
     swings: int = 0
+    """Number of swings to and fro."""
 
     @property
     def period(self) -> float:
@@ -155,22 +130,16 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """Candidate motions, and what is predicted of each.
-
-    Attributes
-    ----------
-    motions : tuple of k Motion
-    rows : (k, n, 6, 16 + N) array
-    information : (k, 16 + N, 16 + N) array
-        Root of the information after it.
-    std : (k, 10) array
-        Standard deviations after it.
-    """
+    """Candidate motions, and what is predicted of each."""
 
     motions: tuple[Motion, ...]
+    """(k,)"""
     rows: FloatArray
+    """(k, n, 6, 16 + N)"""
     information: FloatArray
+    """Root of the information after it, (k, 16 + N, 16 + N)."""
     std: FloatArray
+    """Standard deviations after it, (k, 10)."""
 
 
 def turns(axes: Sequence[RotationAxis]) -> tuple[Motion, ...]:

@@ -37,56 +37,41 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """A belief, and the blocks that are kept while the linearisation point is uncertain.
-
-    Attributes
-    ----------
-    model : Model
-    triangles : tuple of (size + 1, size + 1) arrays
-        Square-root information of all unknowns, one triangle for each walk.
-    scores : (k,) array
-        Log likelihoods of the walks.
-    body : (10,) array
-        Linearisation point: the phi at which the columns of the systematic errors are evaluated.
-    about : (N,) array
-        Systematic errors, as known from loads before, at which the columns of phi are evaluated
-        until phi is known: the product of a tilt and of a first moment still unknown is not small.
-    load : (10,) array
-        phi under which the pose field in the triangles is, see `PoseErrors.variances`.
-    noise : NoiseLevels
-    scales : (classes + 1,) array
-        Factors on the prior standard deviations of each class; that of the field is last.
-    prior : (N,) array
-        Variances of the systematic errors by their priors alone, those in the triangles.
-    blur : (N + 10, N + 10) array
-        Part of the information on systematic errors and phi that is due to noise of the
-        accelerations; see `error_budget.sharpened`.
-    age : float
-        Time since the load last changed [s].
-    unrelaxed : float
-        Time in motion since the systematic errors were last relaxed [s].
-    start : Start or None
-        State before the kept blocks; None: no blocks are kept any more.
-    held : tuple of Block
-    held_noise : (2, 2) array
-        Noise with which the kept blocks were weighted.
-    """
+    """A belief, and the blocks that are kept while the linearisation point is uncertain."""
 
     model: Model
     triangles: tuple[FloatArray, ...]
+    """Square-root information of all unknowns, one triangle for each walk, each
+    (size + 1, size + 1)."""
     scores: FloatArray
+    """Log likelihoods of the walks, (k,)."""
     body: FloatArray
+    """Linearisation point, (10,): the phi at which the columns of the systematic errors are
+    evaluated."""
     about: FloatArray
+    """Systematic errors, as known from loads before, at which the columns of phi are evaluated
+    until phi is known, (N,): the product of a tilt and of a first moment still unknown is not
+    small."""
     load: FloatArray
+    """phi under which the pose field in the triangles is, see `PoseErrors.variances`, (10,)."""
     noise: NoiseLevels
     scales: FloatArray
+    """Factors on the prior standard deviations of each class, (classes + 1,); that of the field is
+    last."""
     prior: FloatArray
+    """Variances of the systematic errors by their priors alone, those in the triangles, (N,)."""
     blur: FloatArray
+    """Part of the information on systematic errors and phi that is due to noise of the
+    accelerations, (N + 10, N + 10); see `error_budget.sharpened`."""
     age: float = 0.0
+    """Time since the load last changed [s]."""
     unrelaxed: float = 0.0
+    """Time in motion since the systematic errors were last relaxed [s]."""
     start: Start | None = None
+    """State before the kept blocks; None: no blocks are kept any more."""
     held: tuple[Block, ...] = ()
     held_noise: FloatArray | None = None
+    """Noise with which the kept blocks were weighted, (2, 2)."""
 
     @classmethod
     def of_nothing(cls, model: Model, noise: NoiseLevels) -> Belief:

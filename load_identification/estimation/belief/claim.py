@@ -81,24 +81,15 @@ SHOWN = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """The payload according to a belief: everything on the sensor minus the tool.
-
-    Attributes
-    ----------
-    belief : Belief
-    tool : Tool
-    excitation : Excitation
-        Excitation by payload and tool together.
-    settings : EstimatorSettings
-    doubt : str
-        Why the inertia may be wrong, so that it is not claimed; empty: it is not in doubt.
-    """
+    """The payload according to a belief: everything on the sensor minus the tool."""
 
     belief: Belief
     tool: Tool
     excitation: Excitation
+    """Excitation by payload and tool together."""
     settings: EstimatorSettings
     doubt: str = ''
+    """Why the inertia may be wrong, so that it is not claimed; empty: it is not in doubt."""
 
     @cached_property
     def _without_tool(self) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -52,36 +52,27 @@ PRIOR_FREEDOM = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Means and covariances of a belief, mixed over all walks of the bank.
-
-    Attributes
-    ----------
-    body, offset : (10,) and (6,) arrays
-        Means [kg, kg m, kg m²], [N, N m].
-    covariance : (16, 16) array
-        Covariance of both.
-    noise, drift : (10, 10) arrays
-        Parts of the covariance of `body`; the remainder is due to the errors of the cell.
-    errors, errors_covariance : (N,) and (N, N) arrays
-        Mean and covariance of the systematic errors.
-    with_errors : (16, N) array
-        Cross-covariance of body and offset with the errors.
-    freedom : (2,) array
-        Degrees of freedom of the noise of force and torque.
-    root : (size, size) array
-        Root of the covariance of all unknowns given the best walk, see `triangle.inverted`.
-    """
+    """Means and covariances of a belief, mixed over all walks of the bank."""
 
     body: FloatArray
     offset: FloatArray
+    """Means, (10,) and (6,) [kg, kg m, kg m²], [N, N m]."""
     covariance: FloatArray
+    """Covariance of both, (16, 16)."""
     noise: FloatArray
     drift: FloatArray
+    """Parts of the covariance of `body`, (10, 10); the remainder is due to the errors of the
+    cell."""
     errors: FloatArray
     errors_covariance: FloatArray
+    """Mean and covariance of the systematic errors, (N,) and (N, N)."""
     with_errors: FloatArray
+    """Cross-covariance of body and offset with the errors, (16, N)."""
     freedom: FloatArray
+    """Degrees of freedom of the noise of force and torque, (2,)."""
     root: FloatArray
+    """Root of the covariance of all unknowns given the best walk, see `triangle.inverted`,
+    (size, size)."""
 
     @property
     def errors_std(self) -> FloatArray:

@@ -39,28 +39,18 @@ FIELD = len(CLASSES)
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The unknowns, their priors and their time update.
-
-    Attributes
-    ----------
-    systematic : SystematicErrors
-    pose : PoseErrors
-    bank : Bank
-        Random walks of the offset and sizes of the path errors.
-    relaxation : float
-        Time constant of systematic errors, in motion, and of the discount of drift scores [s].
-    forgetting_time : float
-        Time constant of forgetting under excitation [s]; infinite: never.
-    steps : (2,) array
-        Quantisation steps of force and torque; 0: none [N, N m].
-    """
+    """The unknowns, their priors and their time update."""
 
     systematic: SystematicErrors
     pose: PoseErrors
     bank: Bank
+    """Random walks of the offset and sizes of the path errors."""
     relaxation: float
+    """Time constant of systematic errors, in motion, and of the discount of drift scores [s]."""
     forgetting_time: float
+    """Time constant of forgetting under excitation [s]; infinite: never."""
     steps: FloatArray
+    """Quantisation steps of force and torque, (2,); 0: none [N, N m]."""
 
     @cached_property
     def path(self) -> slice:

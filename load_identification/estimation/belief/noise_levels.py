@@ -57,36 +57,27 @@ class NoiseLevels:
 
     Motion adds noise: vibration, and the jitter of stamps. In arrays of two rows, the first is for
     motion, the second for rest.
-
-    Attributes
-    ----------
-    expected : (2,) array
-        Expected std of a filtered sample of force and torque [N, N m].
-    residual, free : (2, 2) arrays
-        Sums over blocks: squared residual after the fit [N², N² m²], scaled to one sample, and
-        its degrees of freedom.
-    lagged : (2, 2) array
-        The same for products of the residuals of consecutive blocks.
-    scatter, samples : (2, 2) arrays
-        The same for samples about the mean of their block.
-    seen : (2, 2) array
-        As `samples`, including those from before the load was known well enough for `scatter`.
-    early : (2,) array
-        Variance of a sample about the mean of its block in motion, while the load is not known
-        well enough for `scatter`; NaN: unknown [N², N² m²].
-    last : (6,) array
-        Residual of the newest block; NaN for a channel without one [N, N m].
     """
 
     expected: FloatArray
+    """Expected std of a filtered sample of force and torque, (2,) [N, N m]."""
     residual: FloatArray
     free: FloatArray
+    """Sums over blocks, (2, 2): squared residual after the fit [N², N² m²], scaled to one sample,
+    and its degrees of freedom."""
     lagged: FloatArray
+    """The same for products of the residuals of consecutive blocks, (2, 2)."""
     scatter: FloatArray
     samples: FloatArray
+    """The same for samples about the mean of their block, (2, 2)."""
     seen: FloatArray
+    """As `samples`, including those from before the load was known well enough for `scatter`,
+    (2, 2)."""
     early: FloatArray
+    """Variance of a sample about the mean of its block in motion, while the load is not known well
+    enough for `scatter`, (2,); NaN: unknown [N², N² m²]."""
     last: FloatArray
+    """Residual of the newest block, (6,); NaN for a channel without one [N, N m]."""
 
     @classmethod
     def of_expected(cls, expected: FloatArray) -> NoiseLevels:

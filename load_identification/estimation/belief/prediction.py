@@ -18,24 +18,16 @@ between none and twice that, whatever the phase, and in work of a rhythm always 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The predicted wrench of a block; its covariance is computed on demand.
-
-    Attributes
-    ----------
-    wrench : (6,) array
-        Predicted wrench [N, N m].
-    triangle : (size + 1, size + 1) array
-        Square-root information of the unknowns.
-    rows : (6, size) array
-        Regressor of the unknowns.
-    moved : (6, 6) array
-        Covariance added by the unknowns' time update until then.
-    """
+    """The predicted wrench of a block; its covariance is computed on demand."""
 
     wrench: FloatArray
+    """Predicted wrench, (6,) [N, N m]."""
     triangle: FloatArray
+    """Square-root information of the unknowns, (size + 1, size + 1)."""
     rows: FloatArray
+    """Regressor of the unknowns, (6, size)."""
     moved: FloatArray
+    """Covariance added by the unknowns' time update until then, (6, 6)."""
 
     @cached_property
     def covariance(self) -> FloatArray:

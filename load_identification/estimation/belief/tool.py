@@ -29,24 +29,16 @@ OF_THE_SENSOR = ('gain', 'cross_talk')
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Dependence of a body on the errors of the sensor that identified it.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of N errors, as in `SystematicErrors.names`.
-    errors : (N,) array
-        Estimates of the errors at that time.
-    by_errors : (10, N) array
-        S: derivative of the parameters by each error.
-    alone : (10, 10) array
-        Covariance of the parameters given these errors.
-    """
+    """Dependence of a body on the errors of the sensor that identified it."""
 
     names: tuple[str, ...]
+    """Names of N errors, as in `SystematicErrors.names`."""
     errors: FloatArray
+    """Estimates of the errors at that time, (N,)."""
     by_errors: FloatArray
+    """S, (10, N): derivative of the parameters by each error."""
     alone: FloatArray
+    """Covariance of the parameters given these errors, (10, 10)."""
 
     @classmethod
     def of(cls, found: Knowledge, names: Sequence[str]) -> Shared:
@@ -59,22 +51,15 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class Tool:
-    """A body that is subtracted from the payload.
-
-    Attributes
-    ----------
-    parameters, covariance : (10,) and (10, 10) arrays
-        As identified; zeros: none [kg, kg m, kg m²].
-    shared : Shared or None
-        None: its errors are independent of those of the payload.
-    frame : str
-        Sensor frame in which it was identified; empty: not known.
-    """
+    """A body that is subtracted from the payload."""
 
     parameters: FloatArray
     covariance: FloatArray
+    """As identified, (10,) and (10, 10); zeros: none [kg, kg m, kg m²]."""
     shared: Shared | None = None
+    """None: its errors are independent of those of the payload."""
     frame: str = field(default='', kw_only=True)
+    """Sensor frame in which it was identified; empty: not known."""
 
     def of(self, frame: str) -> Tool:
         """Return the same tool, of this sensor frame if its own is not known."""

@@ -98,17 +98,11 @@ class Hypothesis(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """The belief that follows from a hypothesis, and its misfit to the blocks since.
-
-    Attributes
-    ----------
-    belief : Belief
-    before : float
-        Sum of squared residuals before the first of these blocks.
-    """
+    """The belief that follows from a hypothesis, and its misfit to the blocks since."""
 
     belief: Belief
     before: float
+    """Sum of squared residuals before the first of these blocks."""
 
     @classmethod
     def of(cls, belief: Belief) -> Candidate:
@@ -291,14 +285,10 @@ class Pushed(Model):
     """A model with a push that is constant in the world, at a point of the tool.
 
     It is a weight without inertia. Its unknowns are between the field's and the body's.
-
-    Attributes
-    ----------
-    axes : int
-        Number of axes of the world along which it may act; gravity alone if no others are known.
     """
 
     axes: int
+    """Number of axes of the world along which it may act; gravity alone if no others are known."""
 
     @property
     def push(self) -> slice:

@@ -56,28 +56,20 @@ FADES = 100.0
 
 @dataclass(frozen=True, eq=False)
 class _Scan:
-    """One scan.
-
-    Attributes
-    ----------
-    start : Belief
-        The belief before its first block.
-    one : Belief
-        Its wary member, see `drift.Bank.wary`.
-    blocks : tuple of Block
-        Merged blocks.
-    same, other : (size + 1, size + 1) arrays
-        Triangles of the unchanged and of another load, both updated by the blocks.
-    began : float
-        Difference of their sums of squared residuals before the first block [-].
-    """
+    """One scan."""
 
     start: Belief
+    """The belief before its first block."""
     one: Belief
+    """Its wary member, see `drift.Bank.wary`."""
     blocks: tuple[Block, ...]
+    """Merged blocks."""
     same: FloatArray
     other: FloatArray
+    """Triangles of the unchanged and of another load, both updated by the blocks,
+    (size + 1, size + 1)."""
     began: float
+    """Difference of their sums of squared residuals before the first block [-]."""
 
     @classmethod
     def of(cls, start: Belief) -> _Scan:

@@ -24,25 +24,17 @@ UNDECIDED = 2.0
 
 @dataclass(eq=False)
 class Since:
-    """The blocks since a change, or since the wrench has last changed while one is open.
-
-    Attributes
-    ----------
-    stamp : int
-        Stamp of the last block before them [ns].
-    steady : float
-        Time since [s].
-    moved : float
-        Time in motion, without that in which something may have settled [s].
-    blocks, rows : int
-        Number of blocks that identify the cause, and of their live channels.
-    """
+    """The blocks since a change, or since the wrench has last changed while one is open."""
 
     stamp: int
+    """Stamp of the last block before them [ns]."""
     steady: float = field(default=0.0, init=False)
+    """Time since [s]."""
     moved: float = field(default=0.0, init=False)
+    """Time in motion, without that in which something may have settled [s]."""
     blocks: int = field(default=0, init=False)
     rows: int = field(default=0, init=False)
+    """Number of blocks that identify the cause, and of their live channels."""
     _turned: float = field(default=0.0, init=False)
     _facing: FloatArray | None = field(default=None, init=False)
 

@@ -27,21 +27,13 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Look:
-    """The change detection after a block.
-
-    Attributes
-    ----------
-    stamp : int
-        Stamp of the block [ns].
-    state : State
-    nis : float
-        Largest normalised innovation squared (NIS) of the newest windows over its gate; while a
-        change is open, that of the alarm [-].
-    scores : mapping of Hypothesis to float
-        Chi-square by which each hypothesis fits worse than the best [-]; empty: none is open.
-    """
+    """The change detection after a block."""
 
     stamp: int
+    """Stamp of the block [ns]."""
     state: State
     nis: float
+    """Largest normalised innovation squared (NIS) of the newest windows over its gate; while a
+    change is open, that of the alarm [-]."""
     scores: Mapping[Hypothesis, float]
+    """Chi-square by which each hypothesis fits worse than the best [-]; empty: none is open."""

@@ -39,39 +39,27 @@ APART = float(np.deg2rad(20.0))
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Averages over N blocks.
-
-    Attributes
-    ----------
-    matrix : (N, 6, 10) array
-        -A: regressor of the wrench that the load exerts on the sensor.
-    by_acceleration : (N, 6, 10, 3) array
-        Its derivatives by an acceleration along the axes of the root; (N, 6, 10, 0) if the robot
-        is unknown.
-    wrench : (N, 6) array
-        Measured wrench in S [N, N m].
-    carried : (N, 6, 3, 3) array
-        Entry l, k: the wrench in S if measured component l acted along axis k of the root;
-        (N, 6, 3, 0) if the robot is unknown.
-    gravity : (N, 3) array
-        Gravity in S [m/s²].
-    joint_motion : (N, 3, J) array
-        Positions, velocities and accelerations of the joints; (N, 3, 0) if unknown.
-    time : (N,) array
-        Times of the first samples [s].
-    friction : (N, 6, 3) array
-        Derivatives of the wrench by friction of the last joint, each in units of what it may be
-        [N, N m]; (N, 6, 0) if it is unknown or excluded.
-    """
+    """Averages over N blocks."""
 
     matrix: FloatArray
+    """-A, (N, 6, 10): regressor of the wrench that the load exerts on the sensor."""
     by_acceleration: FloatArray
+    """Its derivatives by an acceleration along the axes of the root, (N, 6, 10, 3); (N, 6, 10, 0)
+    if the robot is unknown."""
     wrench: FloatArray
+    """Measured wrench in S, (N, 6) [N, N m]."""
     carried: FloatArray
+    """Entry l, k, (N, 6, 3, 3): the wrench in S if measured component l acted along axis k of the
+    root; (N, 6, 3, 0) if the robot is unknown."""
     gravity: FloatArray
+    """Gravity in S, (N, 3) [m/s²]."""
     joint_motion: FloatArray
+    """Positions, velocities and accelerations of the joints, (N, 3, J); (N, 3, 0) if unknown."""
     time: FloatArray
+    """Times of the first samples, (N,) [s]."""
     friction: FloatArray
+    """Derivatives of the wrench by friction of the last joint, each in units of what it may be,
+    (N, 6, 3) [N, N m]; (N, 6, 0) if it is unknown or excluded."""
 
     @property
     def directions(self) -> int:

@@ -35,33 +35,23 @@ STEPS = 12
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The residual of payload and offset, as a quadratic form of further free parameters.
-
-    Attributes
-    ----------
-    scale : (6,) array
-        Residual of an ordinary cell in each channel [N, N m].
-    friction : (6 N, r) array
-        Directions that friction of the last joint may explain, see `_explained_by`.
-    matrix : (N, 6, 10) array
-        Regressor, whitened, means subtracted.
-    wrench : (N, 6) array
-        Measured wrench, likewise.
-    by_acceleration : (N, 6, 10, 3) array
-        Derivatives of the matrix by an acceleration along each axis of the root, in units of
-        gravity, whitened; (N, 6, 10, 0) if the robot is unknown.
-    gram, right : (4, 10, 4, 10) and (4, 10) arrays
-        Products of matrix and derivatives with each other, and with the wrench; (1, 10, 1, 10) and
-        (1, 10) if the robot is unknown.
-    """
+    """The residual of payload and offset, as a quadratic form of further free parameters."""
 
     scale: FloatArray
+    """Residual of an ordinary cell in each channel, (6,) [N, N m]."""
     friction: FloatArray
+    """Directions that friction of the last joint may explain, see `_explained_by`, (6 N, r)."""
     matrix: FloatArray
+    """Regressor, whitened, means subtracted, (N, 6, 10)."""
     wrench: FloatArray
+    """Measured wrench, likewise, (N, 6)."""
     by_acceleration: FloatArray
+    """Derivatives of the matrix by an acceleration along each axis of the root, in units of
+    gravity, whitened, (N, 6, 10, 3); (N, 6, 10, 0) if the robot is unknown."""
     gram: FloatArray
     right: FloatArray
+    """Products of matrix and derivatives with each other, and with the wrench, (4, 10, 4, 10) and
+    (4, 10); (1, 10, 1, 10) and (1, 10) if the robot is unknown."""
 
     @property
     def count(self) -> int:

@@ -40,21 +40,14 @@ TRACE = [4, 7, 9]
 
 @dataclass(frozen=True)
 class Impossible:
-    """By how many standard deviations a payload exceeds what can be.
-
-    Attributes
-    ----------
-    sure : float
-        Standard deviations beyond what is possible; 0: it is possible [-].
-    doubtful : bool
-        Whether a mass as large has not been shown to be possible.
-    words : str
-        What is wrong, and what to do.
-    """
+    """By how many standard deviations a payload exceeds what can be."""
 
     sure: float = 0.0
+    """Standard deviations beyond what is possible; 0: it is possible [-]."""
     doubtful: bool = False
+    """Whether a mass as large has not been shown to be possible."""
     words: str = ''
+    """What is wrong, and what to do."""
 
     @property
     def suspected(self) -> bool:

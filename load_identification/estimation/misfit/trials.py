@@ -60,37 +60,25 @@ class Kind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The fit under one hypothesis of the cause.
-
-    Attributes
-    ----------
-    kind : Kind
-    left : float
-        Mean square residual, in units of that from errors of an ordinary cell [-].
-    information : (k, k) array
-        Half the second derivative of the sum of squares by the free parameters of the cause;
-        (0, 0) if there are none.
-    words : callable
-        Returns the message, for a standard deviation of the free parameters.
-    rows : (N, 6, 10) and (N, 6) arrays
-        Matrix and wrench, whitened, corrected for the cause.
-    small : bool
-        Whether the cause is a turn of at most `SMALL`.
-    size : float
-        Value of the one free parameter, 0 in a sound set-up: the logarithm of a factor [-], or a
-        mass [kg].
-    lever : (3,) array
-        Position of the sensor in the frame that is described [m].
-    """
+    """The fit under one hypothesis of the cause."""
 
     kind: Kind
     left: float
+    """Mean square residual, in units of that from errors of an ordinary cell [-]."""
     information: FloatArray
+    """Half the second derivative of the sum of squares by the free parameters of the cause,
+    (k, k); (0, 0) if there are none."""
     words: Callable[[float], str]
+    """Returns the message, for a standard deviation of the free parameters."""
     rows: tuple[FloatArray, FloatArray]
+    """Matrix and wrench, whitened, corrected for the cause, (N, 6, 10) and (N, 6)."""
     small: bool = False
+    """Whether the cause is a turn of at most `SMALL`."""
     size: float = 0.0
+    """Value of the one free parameter, 0 in a sound set-up: the logarithm of a factor [-], or a
+    mass [kg]."""
     lever: FloatArray = field(default_factory=partial(np.zeros, 3))
+    """Position of the sensor in the frame that is described, (3,) [m]."""
 
     def std(self, crowd: float) -> float:
         """Return the largest std of the free parameters; `crowd` blocks count as one."""

@@ -110,53 +110,36 @@ FITS = 4
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of testing the causes of a misfit.
-
-    Attributes
-    ----------
-    misfit : float
-        Mean square residual of payload and offset, in units of that from errors of an ordinary
-        cell [-]; NaN: too little motion.
-    kind : Kind or None
-        The cause that explains the misfit; None if no cause does, or if there is no misfit.
-    words : str
-        The cause in words, with numbers and a remedy.
-    suspected : Kind or None
-        A cause that would explain the misfit, whether or not others would too.
-    puzzling : bool
-        Whether the misfit is large after ample motion and no cause explains even most of it.
-    accelerates : str
-        That any linear acceleration would explain it, in words; empty: it would not.
-    apart : float
-        Distance of the centres of mass that forces and torques show, if it spoils the inertia [m].
-    by_size : bool
-        Whether the cause is named by its size alone, whatever misfit it leaves.
-    """
+    """The result of testing the causes of a misfit."""
 
     misfit: float
+    """Mean square residual of payload and offset, in units of that from errors of an ordinary cell
+    [-]; NaN: too little motion."""
     kind: Kind | None = None
+    """The cause that explains the misfit; None if no cause does, or if there is no misfit."""
     words: str = ''
+    """The cause in words, with numbers and a remedy."""
     suspected: Kind | None = None
+    """A cause that would explain the misfit, whether or not others would too."""
     puzzling: bool = False
+    """Whether the misfit is large after ample motion and no cause explains even most of it."""
     accelerates: str = ''
+    """That any linear acceleration would explain it, in words; empty: it would not."""
     apart: float = 0.0
+    """Distance of the centres of mass that forces and torques show, if it spoils the inertia
+    [m]."""
     by_size: bool = False
+    """Whether the cause is named by its size alone, whatever misfit it leaves."""
 
 
 class Touched(NamedTuple):
-    """What is known of touches.
-
-    Attributes
-    ----------
-    alone : float
-        Mean square residual of payload and offset in the best `HALF` of all blocks, or of those
-        that were left then, the least [-].
-    rounds : int
-        Number of times that blocks may still be left out.
-    """
+    """What is known of touches."""
 
     alone: float = np.inf
+    """Mean square residual of payload and offset in the best `HALF` of all blocks, or of those
+    that were left then, the least [-]."""
     rounds: int = ROUNDS
+    """Number of times that blocks may still be left out."""
 
 
 UNTOUCHED = Touched()

@@ -20,33 +20,22 @@ OFFSET = np.array(WRIST_SENSOR.offset)
 
 @dataclass(frozen=True)
 class Change:
-    """A change in a run.
-
-    Attributes
-    ----------
-    load : tuple of two InertialParameters
-        Loads before and after.
-    offset : tuple of two (6,) arrays
-        Offsets before and after [N, N m].
-    truth : EventKind
-        What has changed.
-    push : (n, 6) array function of motion, or None
-        External wrench on the sensor during the push [N, N m].
-    lasts : float
-        Duration of the push [s].
-    takes : float
-        Duration of a steady transition from before to after [s].
-    zeroed : bool
-        Whether the driver subtracts the sensor's reading at the change.
-    """
+    """A change in a run."""
 
     load: tuple[InertialParameters, InertialParameters]
+    """Loads before and after."""
     offset: tuple[FloatArray, FloatArray]
+    """Offsets before and after, each (6,) [N, N m]."""
     truth: EventKind
+    """What has changed."""
     push: Callable[[FrameMotion], FloatArray] | None = None
+    """External wrench on the sensor during the push, (n, 6) [N, N m]."""
     lasts: float = 0.0
+    """Duration of the push [s]."""
     takes: float = 0.0
+    """Duration of a steady transition from before to after [s]."""
     zeroed: bool = False
+    """Whether the driver subtracts the sensor's reading at the change."""
 
     def exerted(self, motion: FrameMotion, times: FloatArray, changed: float) -> FloatArray:
         """Return what acts on the sensor at times (n,), for a change at a time [s].

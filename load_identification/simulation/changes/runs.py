@@ -111,25 +111,17 @@ def motion_of(kind: str, seed: int) -> tuple[JointPath, float, float]:
 
 @dataclass(frozen=True)
 class Run:
-    """A recording with a change in it.
-
-    Attributes
-    ----------
-    batch : FilteredBatch
-        The whole recording, filtered.
-    delay : float
-        Delay of the filter [s].
-    changed, moved : float
-        Time of the change, and time at which it is complete and the arm moves [s].
-    due : float
-        Time by which it should be detected [s].
-    """
+    """A recording with a change in it."""
 
     batch: FilteredBatch
+    """The whole recording, filtered."""
     delay: float
+    """Delay of the filter [s]."""
     changed: float
     moved: float
+    """Time of the change, and time at which it is complete and the arm moves [s]."""
     due: float
+    """Time by which it should be detected [s]."""
     change: Change
 
 

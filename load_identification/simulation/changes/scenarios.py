@@ -58,20 +58,13 @@ CLAIMS = (EventKind.LOAD_CHANGED, EventKind.OFFSET_CHANGED)
 
 @dataclass(frozen=True)
 class Scenario:
-    """A change during some kind of work.
-
-    Attributes
-    ----------
-    draw : function of a generator
-    motion : str
-        A key of `MOTIONS`. If it has pauses, the change comes in a pause.
-    limit : float
-        Time for classification after motion continues or a push ends [s].
-    """
+    """A change during some kind of work."""
 
     draw: Callable[[np.random.Generator], Change]
     motion: str
+    """A key of `MOTIONS`. If it has pauses, the change comes in a pause."""
     limit: float = 1.0
+    """Time for classification after motion continues or a push ends [s]."""
 
 
 SCENARIOS = {
@@ -134,36 +127,25 @@ def run(scenario: Scenario, seed: int, conditions: Conditions = CELL) -> Outcome
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Result of a run.
-
-    Attributes
-    ----------
-    truth : EventKind
-        What has changed.
-    delay : float
-        Time from the change to its detection [s]; NaN: never.
-    noticed : float
-        The same; if motion has continued by then, time from that [s].
-    names : dict of EventKind to float
-        Time from motion after the change, or from the end of a push, to each kind of event [s].
-    early : bool
-        Whether something was detected before the change.
-    looks : tuple of (k,) arrays
-        Errors of everything claimed at each look since detection was due, over their std [-].
-    last : bool
-        Whether the mass is claimed at the last of them.
-    words : str
-        Words of the last event.
-    """
+    """Result of a run."""
 
     truth: EventKind
+    """What has changed."""
     delay: float
+    """Time from the change to its detection [s]; NaN: never."""
     noticed: float
+    """The same; if motion has continued by then, time from that [s]."""
     names: dict[EventKind, float]
+    """Time from motion after the change, or from the end of a push, to each kind of event [s]."""
     early: bool
+    """Whether something was detected before the change."""
     looks: tuple[FloatArray, ...]
+    """Errors of everything claimed at each look since detection was due, over their std, each (k,)
+    [-]."""
     last: bool
+    """Whether the mass is claimed at the last of them."""
     words: str
+    """Words of the last event."""
 
     @property
     def z(self) -> FloatArray:

@@ -39,27 +39,19 @@ FULL, LEFT, BEGIN, POURS = 1.2, 0.75, 10.0, 60.0
 
 @dataclass(frozen=True)
 class SlowLoad:
-    """A load that turns into another one.
-
-    Attributes
-    ----------
-    loads : function of a generator
-        Draws the load at shares 0 and 1.
-    share : function of an (n,) array [s]
-        Returns which part of the second load is held at each time, (n,), 0 to 1 [-].
-    begins : (k,) array
-        Begins of its parts, each to be detected within `DUE`; nothing is judged meanwhile [s].
-    seconds : float
-        Length of a run [s].
-    robots : tuple of str
-        Used in turn.
-    """
+    """A load that turns into another one."""
 
     loads: Callable[[np.random.Generator], tuple[InertialParameters, InertialParameters]]
+    """Draws the load at shares 0 and 1."""
     share: Callable[[FloatArray], FloatArray]
+    """Returns which part of the second load is held at each time, (n,), 0 to 1 [-]."""
     begins: FloatArray
+    """Begins of its parts, each to be detected within `DUE`, (k,); nothing is judged meanwhile
+    [s]."""
     seconds: float
+    """Length of a run [s]."""
     robots: tuple[str, ...] = JOINTED
+    """Used in turn."""
 
 
 def finger_loads(rng: np.random.Generator) -> tuple[InertialParameters, InertialParameters]:
@@ -112,28 +104,19 @@ SLOW = {
 
 @dataclass(frozen=True)
 class SlowOutcome:
-    """Result of a run.
-
-    Attributes
-    ----------
-    noticed : (k,) array of bool
-        Whether each part of the change was detected within `DUE`.
-    z, mass : (n,), (m,) arrays
-        Errors of everything claimed, and of the masses among it, over their std [-].
-    claimed : float
-        Share of looks in which the centre of mass is identified [-].
-    last : float
-        The same of the last tenth of them [-].
-    said : tuple of str
-        The events in words.
-    """
+    """Result of a run."""
 
     noticed: BoolArray
+    """Whether each part of the change was detected within `DUE`, (k,)."""
     z: FloatArray
     mass: FloatArray
+    """Errors of everything claimed, and of the masses among it, over their std, (n,), (m,) [-]."""
     claimed: float
+    """Share of looks in which the centre of mass is identified [-]."""
     last: float
+    """The same of the last tenth of them [-]."""
     said: tuple[str, ...]
+    """The events in words."""
 
 
 def run(change: SlowLoad, motion: str, seed: int) -> SlowOutcome:

@@ -26,22 +26,17 @@ class LegFriction:
 
     Dry friction is at most coulomb(t) + excess exp(-(v / stribeck_speed)²). It holds a leg at
     rest. Viscous friction: viscous v. coulomb(t) = level (1 + swing sin(2 π t / period + phase)).
-
-    Attributes
-    ----------
-    level, excess, viscous, phase : (6,) arrays
-        [N, N, N s/m, rad].
-    stribeck_speed, swing, period : float
-        [m/s, -, s].
     """
 
     level: FloatArray
     excess: FloatArray
     viscous: FloatArray
     phase: FloatArray
+    """(6,) [N, N, N s/m, rad]."""
     stribeck_speed: float = 0.015
     swing: float = 0.15
     period: float = 60.0
+    """[m/s, -, s]."""
 
     def coulomb(self, time: float) -> FloatArray:
         """Return the Coulomb levels at a time [s]."""
@@ -56,20 +51,15 @@ class LegFriction:
 
 @dataclass(frozen=True)
 class Run:
-    """Motion and forces of the legs, without noise.
-
-    Attributes
-    ----------
-    stamps : (n,) int array
-        [ns].
-    length, rate, force : (n, 6) arrays
-        Distance between the joints, its rate, and the pushing force of the actuators [m, m/s, N].
-    """
+    """Motion and forces of the legs, without noise."""
 
     stamps: IntArray
+    """(n,) [ns]."""
     length: FloatArray
     rate: FloatArray
     force: FloatArray
+    """Distance between the joints, its rate, and the pushing force of the actuators, (n, 6)
+    [m, m/s, N]."""
 
 
 def simulate(

@@ -99,26 +99,18 @@ def verification_motion() -> JointPath:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """True values of a simulation every 8 ms, without noise.
-
-    Attributes
-    ----------
-    q, qd, qdd : (n, 6) arrays
-        [rad, rad/s, rad/s²].
-    torque : (n, 6) array
-        Torques of the drives [N m].
-    wrench : (n, 6) array
-        Wrench of the sensor on the arm, without offset [N, N m].
-    rest : (n, 6) array
-        The same wrench at rest at q.
-    """
+    """True values of a simulation every 8 ms, without noise."""
 
     q: FloatArray
     qd: FloatArray
     qdd: FloatArray
+    """(n, 6) [rad, rad/s, rad/s²]."""
     torque: FloatArray
+    """Torques of the drives, (n, 6) [N m]."""
     wrench: FloatArray
+    """Wrench of the sensor on the arm, without offset, (n, 6) [N, N m]."""
     rest: FloatArray
+    """The same wrench at rest at q, (n, 6)."""
 
 
 def _model() -> mujoco.MjModel:
