@@ -74,7 +74,7 @@ class Block:
     harmonics: FloatArray
     """Mean of its harmonics, see `pose_errors.harmonics`, (12,) [-]."""
     gravity_by_tilt: FloatArray
-    """Derivatives of gravity in S [m/s² per rad]."""
+    """Derivatives of gravity in S, (3, 2) or (3, 0) [m/s² per rad]."""
     by_joint: FloatArray
     """Derivatives of `matrix` by the positions of the joints, (J, 6, 10)."""
     sensitivity: FloatArray

@@ -31,7 +31,8 @@ class UsableSamples:
         """Number of the usable samples since the start."""
         self.newest: int | None = None
         """Stamp of the newest; None before the first [ns]."""
-        self._ended: tuple[int, bool] | None = None
+        self._ended: int | None = None
+        self._seldom = 0
         self._seen: int | None = None
         self._confirmed: int | None = None
         self._blocks = CONFIRMING
@@ -39,7 +40,7 @@ class UsableSamples:
     def restart(self) -> None:
         """Forget all stamps."""
         self.newest = self._ended = self._seen = self._confirmed = None
-        self._blocks = CONFIRMING
+        self._blocks, self._seldom = CONFIRMING, 0
 
     def update(self, batch: FilteredBatch) -> None:
         """Take in samples as they come."""
@@ -52,7 +53,8 @@ class UsableSamples:
 
     def end_block(self, block: Block) -> None:
         """Take in a block that the estimate contains from now on."""
-        self._ended = block.stamp, block.elapsed > GAP
+        self._ended = block.stamp
+        self._seldom = self._seldom + 1 if block.elapsed > GAP else 0
         if self._seen is not None and block.stamp - self._seen > 1e9 * UNMEASURED:
             self._blocks = 0
         if block.live.any():
@@ -64,11 +66,11 @@ class UsableSamples:
     def after_gap(self) -> str:
         """Why the estimate is out of date: samples after a gap are not in it yet; empty otherwise.
 
-        Where samples always come so seldom, it is not.
+        Where samples always come so seldom, it is not: after `CONFIRMING` such blocks in a row.
         """
-        if self._ended is None or self.newest is None or self._ended[1]:
+        if self._ended is None or self.newest is None or self._seldom >= CONFIRMING:
             return ''
-        gap = 1e-9 * (self.newest - self._ended[0])
+        gap = 1e-9 * (self.newest - self._ended)
         late = f'no sample came for {gap:.1f} s, in which the load may have changed'
         return f'{late}: go on moving' if gap > GAP else ''
 

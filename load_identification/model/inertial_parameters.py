@@ -58,7 +58,9 @@ class PrincipalInertia:
     """Principal moments and axes of a body, eq. 18."""
 
     moments: FloatArray
+    """Principal moments about the centre of mass, largest first, (3,) [kg m^2]."""
     axes: FloatArray
+    """Right-handed rotation, (3, 3); column k is the axis of moment k in the frame [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +75,11 @@ class InertialParameters:
     """
 
     mass: float
+    """m [kg]."""
     first_moment: FloatArray
+    """m c, (3,) [kg m]."""
     inertia: FloatArray
+    """Symmetric, about the origin of the frame, (3, 3) [kg m^2]."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'mass', float(_checked('mass', self.mass, ())))

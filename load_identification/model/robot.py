@@ -22,16 +22,25 @@ class FrameMotion:
     """Motion of the sensor frame S for n samples, every vector in S."""
 
     linear_velocity: FloatArray
+    """Of the origin of S, (n, 3) [m/s]."""
     angular_velocity: FloatArray
+    """omega, (n, 3) [rad/s]."""
     angular_acceleration: FloatArray
+    """alpha, (n, 3) [rad/s^2]."""
     linear_acceleration: FloatArray
+    """p_ddot - g, as an accelerometer at the origin measures, (n, 3) [m/s^2]."""
     gravity: FloatArray
+    """g, (n, 3) [m/s^2]."""
     motion_by_joint: FloatArray
-    """[m/s^2, rad/s, rad/s^2 per rad or m]."""
+    """Derivatives of p_ddot - g, omega and alpha by the joint positions, (n, 9, J) [m/s^2, rad/s,
+    rad/s^2 per rad or m]."""
     gravity_by_tilt: FloatArray
-    """nearest to horizontal [m/s^2 per rad]."""
+    """Derivative of g by a tilt of the root about the two of its axes nearest to horizontal, (n,
+    3, 2) [m/s^2 per rad]."""
     rotation: FloatArray
+    """From S to the root frame, (n, 3, 3) [-]."""
     jacobian: FloatArray
+    """Twist of S per joint velocity, linear before angular, (n, 6, J) [m, -]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +114,7 @@ class Robot:
 
         whole = parse_description(urdf)
         chain = _chain(whole, sensor_frame)
-        check_joints([whole.names[joint] for joint in chain], urdf)
+        check_joints([whole.names[joint] for joint in chain], urdf, locked=locked)
         moving = [joint for joint in chain if whole.names[joint] not in locked]
         others = [joint for joint in range(1, whole.njoints) if joint not in moving]
         self._model = pinocchio.buildReducedModel(whole, others, pinocchio.neutral(whole))

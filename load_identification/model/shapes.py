@@ -40,7 +40,9 @@ class Ellipsoid:
     """An ellipsoid about its centre."""
 
     semi_axes: FloatArray
+    """(3,) [m]."""
     axes: FloatArray
+    """Right-handed rotation, (3, 3); column k is the direction of semi-axis k."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +50,10 @@ class Cone:
     """The elliptic cone that contains an axis with 95 %; a fan if one angle is much smaller."""
 
     half_angles: FloatArray
+    """Larger first, (2,) [rad]."""
     axes: FloatArray
-    """uncertainty, the direction of its smaller uncertainty."""
+    """Right-handed rotation, (3, 3); columns: the axis, the direction of its greater uncertainty,
+    the direction of its smaller uncertainty."""
 
     @property
     def meaningful(self) -> bool:
@@ -62,13 +66,20 @@ class Shape:
     """A body and its uncertainty, in a frame S."""
 
     center: FloatArray
+    """Centre of mass, (3,) [m]."""
     uncertainty: Ellipsoid
+    """95 % ellipsoid of the centre of mass."""
     moments: FloatArray
+    """Principal moments, largest first, (3,) [kg m^2]."""
     moment_std: FloatArray
+    """Their standard deviations, (3,) [kg m^2]."""
     axes: FloatArray
+    """Principal axes, from `continued_axes`, (3, 3)."""
     sides: FloatArray | None
-    """is none."""
+    """Of the uniform cuboid of equal mass and moments, along the axes, (3,) [m]; None if there is
+    none."""
     cones: tuple[Cone, Cone, Cone]
+    """Of the three axes."""
 
 
 def shape_of(

@@ -79,7 +79,10 @@ def _captured_stderr() -> Iterator[Callable[[], str]]:
 
 
 def check_joints(
-    joints: Sequence[str], urdf: str, where: str = 'between root and sensor frame'
+    joints: Sequence[str],
+    urdf: str,
+    where: str = 'between root and sensor frame',
+    locked: Sequence[str] = (),
 ) -> None:
     """Refuse joints that a single position does not describe.
 
@@ -88,6 +91,7 @@ def check_joints(
     joints : names of moving joints of the description.
     urdf : text of the description.
     where : common property of the joints, for the message.
+    locked : those of the joints that may have any axis, because they stand still.
 
     Raises DescriptionError if a joint is not revolute, continuous or prismatic, mimics another, or
     has the axis 0 0 0.
@@ -109,7 +113,8 @@ def check_joints(
             )
         axis = elements[joint].find('axis')
         # Pinocchio accepts it, and the joint would move nothing.
-        if axis is not None and not any(map(float, axis.get('xyz', '').split())):
+        zero = axis is not None and not any(map(float, axis.get('xyz', '').split()))
+        if zero and joint not in locked:
             raise DescriptionError(f'joint {joint!r} has the axis 0 0 0: it needs a direction')
 
 

@@ -170,12 +170,21 @@ def nearest_consistent(
 def _without_unknown(
     parameters: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return both with standard deviations of at most `UNKNOWN`, correlations kept.
+    """Return both after an observation of zero, of std `UNKNOWN`, of each that is less known.
 
-    Values shrink with their standard deviation: what is unknown stays as near to zero.
+    What is known of a combination of unknown values remains.
     """
-    factor = np.minimum(1.0, UNKNOWN / np.sqrt(np.diag(covariance)))
-    return parameters * factor, covariance * np.outer(factor, factor)
+    unknown = np.flatnonzero(np.diag(covariance) > UNKNOWN**2)
+    if not unknown.size:
+        return parameters, covariance
+    seen = covariance[np.ix_(unknown, unknown)] + UNKNOWN**2 * np.eye(len(unknown))
+    gain = np.linalg.solve(seen, covariance[unknown]).T
+    kept = np.eye(len(parameters))
+    kept[:, unknown] -= gain
+    return (
+        parameters - gain @ parameters[unknown],
+        kept @ covariance @ kept.T + UNKNOWN**2 * gain @ gain.T,
+    )
 
 
 class _Search:

@@ -49,6 +49,13 @@ class Samples:
     legs: tuple[str, ...] = ()
     """Names of the legs of a parallel machine; empty: it is none, or unknown."""
 
+    @property
+    def sliding(self) -> tuple[str, ...] | None:
+        """Names of the joints that slide instead of turning; None: unknown."""
+        if self.robot is None:
+            return self.legs or None
+        return tuple(np.array(self.robot.joints)[self.robot.prismatic].tolist())
+
 
 class Observer(Protocol):
     """Observes the payload stage, as a report does."""
@@ -215,11 +222,7 @@ class PayloadStage:
         if any(samples.dead):
             batch = replace(batch, wrench=np.where(samples.dead, np.nan, batch.wrench))
         self._robot = robot = samples.robot
-        if robot is None:
-            self.weigher.watch(batch, (), samples.legs or None)
-        else:
-            sliding = np.array(robot.joints)[robot.prismatic].tolist()
-            self.weigher.watch(batch, robot.joints, sliding)
+        self.weigher.watch(batch, robot.joints if robot is not None else (), samples.sliding)
 
     def _take_filtered(self, batch: FilteredBatch) -> None:
         begin, newest = int(batch.stamps[0]), self.estimator.newest

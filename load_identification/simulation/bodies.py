@@ -32,9 +32,13 @@ class Case:
 
     truth: FloatArray
     estimate: FloatArray
+    """phi, (10,)."""
     root: FloatArray
+    """R, (10, 10); the error of the estimate is R^-1 times noise of unit variance."""
     covariance: FloatArray
+    """(10, 10)."""
     ellipsoid: BoundingEllipsoid | None
+    """Contains the body, or None."""
 
     def distance(self, one: FloatArray, other: FloatArray) -> float:
         """Return the distance in the metric of the information matrix."""

@@ -42,10 +42,14 @@ class PaperArm:
     """An arm of the paper."""
 
     rows: tuple[Row, ...]
+    """Its joints."""
     true: dict[str, float]
-    """parameters are zero."""
+    """Values of the paper's tables, about its frames at the far end of each link; all other
+    parameters are zero."""
     initial: dict[str, float]
+    """The paper's nominal values."""
     considered: tuple[str, ...] | None = None
+    """The parameters that the paper uses, None for all."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -38,9 +38,11 @@ class Features:
 
     values: FloatArray
     covariance: FloatArray
-    """Mass; of size four, also the principal moments, largest first [kg, kg m²]."""
+    """Mass, (1,) and (1, 1); or also the principal moments, largest first, (4,) and (4, 4)
+    [kg, kg m²]."""
     repeated: FloatArray
-    """Covariance relative to the same mass measured by this sensor, and to known moments."""
+    """Covariance relative to the same mass measured by this sensor, and to known moments, (1, 1)
+    or (4, 4)."""
 
 
 @dataclass(frozen=True)

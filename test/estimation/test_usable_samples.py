@@ -61,3 +61,19 @@ def test_after_a_gap_nothing_is_claimed_before_samples_show_that_the_load_is_the
     assert any('no sample came for 2.' in why for why in awaited.reasons) == (silent > GAP)
     estimator.update(rest.select(rest.stamps >= rest.stamps[0] + BLOCK_NS // 2))
     assert estimated(estimator).identified[0]
+
+
+def test_a_few_samples_between_two_gaps_do_not_make_gaps_usual() -> None:
+    batch, _ = filtered(
+        simulate(Robot(URDF, FRAME), lively(1, 8.0), aluminium_block(), WRIST_SENSOR, RATE, 0)
+    )
+    estimator = settings.payload_estimator(Parameters())
+    half = len(batch.stamps) // 2
+    estimator.update(batch.select(slice(None, half)))
+    for first, last in ((half, half + 3), (half + 3, half + 6)):
+        burst = batch.select(slice(first, last))
+        # All in one block.
+        blocks = (estimator.newest - int(batch.stamps[0])) // BLOCK_NS + 20
+        begin = int(batch.stamps[0]) + blocks * BLOCK_NS
+        estimator.update(replace(burst, stamps=burst.stamps - burst.stamps[0] + begin))
+        assert not estimated(estimator).identified.any()

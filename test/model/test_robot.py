@@ -160,6 +160,12 @@ def test_joints_that_one_position_does_not_describe_are_refused(
         Robot(robot('base', bad_joint), 's')
 
 
+def test_a_locked_joint_may_have_any_axis() -> None:
+    fixed = joint('still', 'revolute', 'base', 'a', axis='0 0 0')
+    found = Robot(robot('base', fixed, joint('j', 'revolute', 'a', 's')), 's', locked=('still',))
+    assert found.joints == ('j',)
+
+
 @pytest.mark.parametrize(
     ('urdf', 'words'),
     [

@@ -153,6 +153,31 @@ def test_what_nothing_is_known_of_does_not_hide_what_is_known_well(somewhere: fl
     np.testing.assert_allclose(found.parameters[known], estimate[known], rtol=0.0, atol=1e-7)
 
 
+@pytest.mark.parametrize('seed', range(5))
+def test_what_is_known_of_unknown_values_together_remains_known(seed: int) -> None:
+    """One joint, oblique in the sensor, has turned: only the inertia about it is known."""
+    rng = np.random.default_rng(seed)
+    truth = next(cases(seed, 1, bounded=False)).truth
+    about = rng.normal(size=3)
+    x, y, z = about / np.linalg.norm(about)
+    rows = np.eye(5, 10)
+    rows[4] = 0.0
+    rows[4, 4:] = [x * x, 2.0 * x * y, 2.0 * x * z, y * y, 2.0 * y * z, z * z]
+    unit = rows[4] / np.linalg.norm(rows[4])
+    noise = np.array([1e-3, *[1e-4] * 3, 1e-3])
+    # No covariance can hold eigenvalues whose ratio is beyond the digits of a number.
+    wide = np.diag([*[0.0] * 4, *[1e3] * 6])
+    wide -= 1e3 * np.outer(unit, unit)
+    root = wide + np.diag([*noise[:4], *[0.0] * 6]) + noise[4] * np.outer(unit, unit)
+    covariance, estimate = root @ root.T, truth + root @ rng.standard_normal(10)
+    found = nearest_consistent(estimate, covariance)
+    assert found.converged
+    assert is_consistent(found.parameters)
+    assert found.distance < 3.0
+    away = np.abs(rows @ (found.parameters - truth)) / noise
+    assert np.all(away < 6.0)
+
+
 @pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize('index', [0, 2, 9])
 def test_what_is_not_finite_comes_back_as_it_is(value: float, index: int) -> None:

@@ -46,7 +46,7 @@ class ExperimentPlan:
     joints: tuple[str, ...]
     experiments: tuple[Experiment, ...]
     vias: tuple[tuple[FloatArray, ...], ...]
-    """Postures by which the arm reaches each experiment [rad, m]."""
+    """Postures, each (J,), by which the arm reaches each experiment [rad, m]."""
     begins: FloatArray
     """Begin of each, its ramp-up included, since the beginning of the path, (n,) [s]."""
 
