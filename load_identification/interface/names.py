@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -34,6 +35,9 @@ COMPENSATED = 'compensated'
 DROPPED = 'samples.dropped.'
 """Prefix of the keys of `status` that count dropped samples, by reason."""
 
+COUNT = re.compile('[0-9]{1,18}')
+"""A number of samples, as `status` and `/diagnostics` have it."""
+
 HEALTH = 'health.'
 """Prefix of the keys that state the health of a channel of the wrench."""
 
@@ -60,6 +64,12 @@ def significant(value: float, digits: int = 2) -> str:
 def in_words(counts: Counter[str]) -> str:
     """Return counts by reason as text, most frequent first."""
     return ', '.join(f'{reason} {count}' for reason, count in counts.most_common() if count)
+
+
+def dropped_counts(values: Mapping[str, str]) -> Counter[str]:
+    """Return the numbers of samples dropped, by reason, from the values of a status."""
+    counts = starting(DROPPED, values).items()
+    return Counter({reason: int(n) for reason, n in counts if COUNT.fullmatch(n)})
 
 
 def starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:

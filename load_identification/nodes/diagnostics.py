@@ -14,7 +14,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from load_identification.interface.names import DROPPED, HEALTH, starting
+from load_identification.interface.names import DROPPED, HEALTH, dropped_counts, starting
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, guard
 
 WAITING_FOR, WARNING = 'waiting_for', 'warning'
@@ -22,7 +22,6 @@ WAITING_FOR, WARNING = 'waiting_for', 'warning'
 LOOK, PERIOD = 0.1, 1.0
 """Period of checks of a node, and of publications of an unchanged status [s]."""
 
-COUNT = re.compile('[0-9]{1,18}')
 NUMBER = re.compile('[-−]?[0-9]+([.][0-9]+)?')
 
 
@@ -76,9 +75,7 @@ class Report:
     def read(status: DiagnosticStatus) -> Report:
         """Return the report that a node in another process published on /diagnostics."""
         values = {item.key: item.value for item in status.values}
-        counts = starting(DROPPED, values).items()
-        dropped = Counter({name: int(n) for name, n in counts if COUNT.fullmatch(n)})
-        health = starting(HEALTH, values)
+        dropped, health = dropped_counts(values), starting(HEALTH, values)
         return Report(values.get(WAITING_FOR, ''), values.get(WARNING, ''), dropped, health)
 
     @property

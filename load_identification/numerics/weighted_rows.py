@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.fft
-import scipy.ndimage
 
 from load_identification.interface.batches import FilteredBatch
 from load_identification.numerics.triangle import triangular
@@ -186,6 +185,9 @@ def coloured_information(matrix: FloatArray, residual: FloatArray, root: FloatAr
 
 def _smoothed(values: FloatArray, width: int) -> FloatArray:
     """Return moving averages of a spectrum, mirrored beyond its ends."""
+    # Imported here because nodes that filter efforts, and identify no arm, need not load it.
+    import scipy.ndimage
+
     mode = 'mirror' if width // 2 < len(values) else 'nearest'
     return np.asarray(scipy.ndimage.uniform_filter1d(values, width, mode=mode), dtype=np.float64)
 

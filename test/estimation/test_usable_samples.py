@@ -10,6 +10,7 @@ from estimates import estimated
 
 from load_identification.estimation.payload_estimator import BLOCK_NS
 from load_identification.estimation.usable_samples import CONFIRMING, GAP, UNMEASURED
+from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
 from load_identification.pipeline import settings
@@ -17,13 +18,18 @@ from load_identification.simulation.changes.runs import FRAME, RATE, URDF, filte
 from load_identification.simulation.sensors import WRIST_SENSOR, aluminium_block, simulate
 
 
+def moved() -> FilteredBatch:
+    """Return samples of 8 s in which an arm has moved a block."""
+    motion = lively(1, 8.0)
+    return filtered(
+        simulate(Robot(URDF, FRAME), motion, aluminium_block(), WRIST_SENSOR, RATE, 0)
+    )[0]
+
+
 @pytest.mark.parametrize('silent', [0.8 * UNMEASURED, 1.2 * UNMEASURED])
 def test_after_silence_some_blocks_confirm_what_was_known_before(silent: float) -> None:
     """Meanwhile somebody may have changed the load, which those blocks notice."""
-    recording = simulate(
-        Robot(URDF, FRAME), lively(1, 8.0), aluminium_block(), WRIST_SENSOR, RATE, 0
-    )
-    batch, _ = filtered(recording)
+    batch = moved()
     estimator = settings.payload_estimator(Parameters())
     half = len(batch.stamps) // 2
     estimator.update(batch.select(slice(None, half)))
@@ -45,10 +51,7 @@ def test_after_a_gap_nothing_is_claimed_before_samples_show_that_the_load_is_the
     silent: float,
 ) -> None:
     """A driver may publish joint states on change alone: a load is put on while the arm rests."""
-    motion = lively(1, 8.0)
-    batch, _ = filtered(
-        simulate(Robot(URDF, FRAME), motion, aluminium_block(), WRIST_SENSOR, RATE, 0)
-    )
+    batch = moved()
     estimator = settings.payload_estimator(Parameters())
     half = len(batch.stamps) // 2
     estimator.update(batch.select(slice(None, half)))
@@ -64,9 +67,7 @@ def test_after_a_gap_nothing_is_claimed_before_samples_show_that_the_load_is_the
 
 
 def test_a_few_samples_between_two_gaps_do_not_make_gaps_usual() -> None:
-    batch, _ = filtered(
-        simulate(Robot(URDF, FRAME), lively(1, 8.0), aluminium_block(), WRIST_SENSOR, RATE, 0)
-    )
+    batch = moved()
     estimator = settings.payload_estimator(Parameters())
     half = len(batch.stamps) // 2
     estimator.update(batch.select(slice(None, half)))

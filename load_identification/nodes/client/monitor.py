@@ -21,11 +21,10 @@ from load_identification.estimation.events import SINCE, Event
 from load_identification.interface.messages import read_inertia, stamp_of
 from load_identification.interface.names import (
     COVARIANCE_LABELS,
-    DROPPED,
     OFFSET_KEYS,
     PARAMETER_KEYS,
     STAGES,
-    starting,
+    dropped_counts,
 )
 from load_identification.nodes.transport.subscriptions import (
     HISTORY_QOS,
@@ -178,9 +177,8 @@ class MonitorState:
 
     @property
     def dropped(self) -> Counter[str]:
-        """Number of samples dropped, by reason."""
-        counts = starting(DROPPED, self.values)
-        return Counter({key: int(n) for key, n in counts.items() if n.isdecimal() and int(n)})
+        """Number of samples dropped, by reason; reasons without any are left out."""
+        return +dropped_counts(self.values)
 
 
 class StatusListener:
