@@ -10,8 +10,16 @@ from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence, Store, ordinary
 from load_identification.estimation.misfit.resonance import Resonance
 from load_identification.estimation.misfit.trials import Kind
-from load_identification.estimation.misfit.verdict import Verdict, judged
+from load_identification.estimation.misfit.verdict import (
+    AMPLE,
+    ELSEWHERE,
+    FEWEST,
+    WORTH,
+    Verdict,
+    judged,
+)
 from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.messages import NS
 from load_identification.typing_aliases import FloatArray
 
 EVERY_NS, FOR_EACH_NS, LATER_NS = 1_000_000_000, 20_000_000, 10_000_000
@@ -21,6 +29,9 @@ then."""
 
 AGREED = 2
 """Consecutive evaluations that must name the same cause, or none, before it is reported."""
+
+PASSING = (*ELSEWHERE, Kind.COMPLIANT)
+"""Causes that end by themselves; a wrong set-up stays wrong."""
 
 WORTH_RINGING = 0.15
 """Least misfit with which ringing is a cause [-]."""
@@ -49,6 +60,7 @@ class MisfitMonitor:
         self._seen: Evidence | None = None
         self._agreed = 0
         self._due = 0
+        self._changed = 0.0
 
     @property
     def cause(self) -> str:
@@ -88,11 +100,12 @@ class MisfitMonitor:
         if samples.whitening.size:
             return
         self._store.add(samples)
+        stamp = int(samples.stamps[-1])
         if calm:
             self._resonance.add(samples)
         else:
             self._resonance.cut()
-        stamp = int(samples.stamps[-1])
+            self._changed = stamp / NS
         if stamp < self._due:
             return
         evidence = self._store.evidence()
@@ -101,7 +114,7 @@ class MisfitMonitor:
         self._seen = evidence
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
-        found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
+        found = self._judged(evidence)
         if found.misfit > WORTH_RINGING:
             usual = ordinary(evidence, self._noise, self._field)[::3]
             if self._resonance.corrupts(usual) and (found.kind is None or found.by_size):
@@ -110,5 +123,21 @@ class MisfitMonitor:
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
         self._last = found
-        if self._agreed >= AGREED:
+        if self._agreed >= AGREED and (found.kind or not self._stands(evidence)):
             self.named = found
+
+    def _judged(self, evidence: Evidence, fewest: int = FEWEST) -> Verdict:
+        robot = self._store.robot
+        return judged(evidence, self._noise, self._field, self._gravity, robot, fewest)
+
+    def _stands(self, evidence: Evidence) -> bool:
+        """Return whether the cause that is named stands although it is not found any more.
+
+        While blocks of several loads are kept, they hide what is wrong: until payload and offset
+        alone explain ample motion since the last change, nothing has been set right.
+        """
+        since = evidence.time > self._changed
+        if self.named.kind is None or self.named.kind in PASSING or since.all():
+            return False
+        newest = self._judged(evidence.select(since), AMPLE)
+        return not newest.misfit < WORTH or newest.kind is not None or bool(newest.suspected)
