@@ -192,6 +192,17 @@ def test_channels_that_are_not_alive_and_what_no_sensor_reads_are_nan(brisk: Rec
     assert not np.isinf(out.wrench).any()
 
 
+def test_joint_states_without_positions_are_followed_by_others(brisk: Recording) -> None:
+    rows = np.full_like(brisk.exact.position[:1], np.nan)
+    track = JointMotionNow(0.1)
+    track.update([JointBatch(brisk.names, brisk.stamps[:1], rows, rows)])
+    assert track.newest(brisk.names) is None
+    track.update([brisk.joints().select(slice(1, 50))])
+    now = track.newest(brisk.names)
+    assert now is not None
+    np.testing.assert_allclose(now.position, brisk.joints().position[49], atol=1e-6)
+
+
 @pytest.mark.parametrize('split', [False, True])
 def test_joints_of_two_publishers_and_others_besides(brisk: Recording, split: bool) -> None:
     one, two = slice(0, 2), slice(2, None)
