@@ -166,7 +166,7 @@ class RecordingReader:
         for each in self._reader.connections:
             counts[each.topic, each.msgtype] += each.msgcount
         others = [
-            f'{name} ({count} messages)'
+            f'{name} ({count} message{"s" * (count != 1)})'
             for (name, kind), count in sorted(counts.items())
             if kind == message_type and name != topic and count
         ]
