@@ -237,9 +237,8 @@ class PayloadEstimator:
         # In a wrong set-up, what is learned as friction may be its effect.
         self.misfit.update(measured, self.changes.before is None and not self.events.since(number))
         self._see_to_events(number)
-        wrong = bool(self.misfit.cause or self.misfit.suspicion)
-        seen = block, self._largest_steps
-        if self._first.changed(self._belief, *seen, wrong, self.sensor_offset.holds):
+        told = self._largest_steps, bool(self.misfit.cause or self.misfit.suspicion)
+        if self._first.changed(self._belief, block, *told, self.sensor_offset.holds):
             self._begin(self._ended, NoiseLevels.of_expected(self.settings.noise))
             self._first.known()
         if self._zero is None and self._belief.settled:
@@ -317,7 +316,8 @@ class PayloadEstimator:
             return Withheld.SET_UP_WRONG, self.misfit.cause
         if self.changes.before is not None:
             long = self.changes.open_for > IMPLAUSIBLE
-            puzzles = (self.delay_words or self.misfit.puzzle,) if long else ()
+            known = self.delay_words or self.misfit.suspicion or self.misfit.puzzle
+            puzzles = (known,) if long else ()
             return Withheld.CHANGED, '; '.join(filter(None, (self.changes.why(), *puzzles)))
         return (Withheld.SUSPECTED, self.misfit.suspicion) if self.misfit.suspicion else (None, '')
 
