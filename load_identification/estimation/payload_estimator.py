@@ -316,8 +316,7 @@ class PayloadEstimator:
             return Withheld.SET_UP_WRONG, self.misfit.cause
         if self.changes.before is not None:
             long = self.changes.open_for > IMPLAUSIBLE
-            known = self.delay_words or self.misfit.suspicion or self.misfit.puzzle
-            puzzles = (known,) if long else ()
+            puzzles = (self.delay_words or self.misfit.puzzle,) if long else ()
             return Withheld.CHANGED, '; '.join(filter(None, (self.changes.why(), *puzzles)))
         return (Withheld.SUSPECTED, self.misfit.suspicion) if self.misfit.suspicion else (None, '')
 

@@ -294,9 +294,7 @@ class WristIdentifier(Identifier):
 
     def lacking(self, dropped: Counter[str]) -> str:
         if self._apart:
-            return '; '.join(
-                filter(None, (dropped and f'dropped {in_words(dropped)}', self._apart))
-            )
+            return f'dropped {in_words(dropped)}; {self._apart}' if dropped else self._apart
         if dropped:
             synchronizer, health = self._front.synchronizer, self._front.motion_filter.health
             why = synchronizer.sources.last or self._front.motion_filter.limits.last
