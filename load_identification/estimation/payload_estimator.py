@@ -88,7 +88,7 @@ class PayloadEstimator:
         self.misfit = MisfitMonitor(gravity, settings.noise, errors.field, errors.joint_friction)
         """Names why no payload explains the measurement, if none does."""
         self._calibration = sensor_offset.CalibrationCheck(self.sensor_offset)
-        self._steps = np.zeros(2)
+        self._steps = self._largest_steps = np.zeros(2)
         self._joints, self._base, self._arm, self._robot = 0, False, (0, 0, False), 0.0
         self._belief: Belief
         self._known: PayloadEstimate | None = None
@@ -140,6 +140,7 @@ class PayloadEstimator:
     def expect_steps(self, steps: FloatArray) -> None:
         """Set the quantisation steps of force and torque, (2,) [N, N m]."""
         # The first step that is seen at all may be a grasp, hence the limit.
+        self._largest_steps = steps
         self._steps = np.minimum(steps, COARSEST * self.settings.noise)
         self._belief = self._belief.in_steps(self._steps)
 
@@ -236,7 +237,8 @@ class PayloadEstimator:
         # In a wrong set-up, what is learned as friction may be its effect.
         self.misfit.update(measured, self.changes.before is None and not self.events.since(number))
         self._see_to_events(number)
-        if self._first.changed(self._belief, block, self.sensor_offset.holds):
+        told = self._largest_steps, bool(self.misfit.cause or self.misfit.suspicion)
+        if self._first.changed(self._belief, block, *told, self.sensor_offset.holds):
             self._begin(self._ended, NoiseLevels.of_expected(self.settings.noise))
             self._first.known()
         if self._zero is None and self._belief.settled:

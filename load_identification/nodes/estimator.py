@@ -163,6 +163,7 @@ class EstimatorNode(PipelineNode):
             self.get_logger().warning(elsewhere)
         self._elsewhere = elsewhere
         warnings = (
+            self._requests.persistence.problem,
             '' if waiting else upstream.warning,
             upstream.aside,
             elsewhere,
@@ -174,11 +175,7 @@ class EstimatorNode(PipelineNode):
             estimator.delay_words,
         )
         newest = estimator.events.newest
-        notes = (
-            self._requests.persistence.problem,
-            newest.details,
-            self._advice_on(estimate, streaming, now),
-        )
+        notes = newest.details, self._advice_on(estimate, streaming, now)
         self._status.update(
             estimate,
             self._payload.sign,

@@ -14,9 +14,10 @@ import numpy as np
 from load_identification.errors import FrameError, RecordingError
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
-from load_identification.interface.batches import JointBatch
+from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.files import line, numbers
+from load_identification.interface.messages import NS
 from load_identification.interface.names import in_words
 from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.model.frames import with_frame
@@ -210,6 +211,8 @@ class WristIdentifier(Identifier):
         self._wrench_reader = WrenchReader(
             parameters.sensor_frame, self._counted, recording.decoder(WRENCH)
         )
+        self._stamps: dict[str, tuple[int, int]] = {}
+        """First and last stamp of joint states and of wrenches [ns]."""
         if parameters.sensor_frame:
             self._use_frame(parameters.sensor_frame)
 
@@ -218,12 +221,40 @@ class WristIdentifier(Identifier):
         wrenches = list(self._wrench_reader.read(chunk.wrenches))
         for batch in joints:
             self._joints.update(batch.names)
+        self._note_stamps('joint states', joints)
+        self._note_stamps('wrenches', wrenches)
         if self._front.motion_filter.robot is None and wrenches:
             self._use_frame(wrenches[0].frame)
         samples = self._front.update(joints, wrenches)
         if samples.raw is not None and samples.raw.stamps.size:
             self._note_time(samples.raw.stamps)
         self._payload.update(samples)
+
+    def _note_stamps(self, stream: str, batches: Sequence[JointBatch | WrenchBatch]) -> None:
+        for batch in batches:
+            # Zero: none was filled in.
+            stamps = batch.stamps[batch.stamps > 0]
+            if stamps.size:
+                first, last = self._stamps.get(stream, (int(stamps[0]), 0))
+                self._stamps[stream] = min(first, int(stamps.min())), max(last, int(stamps.max()))
+
+    @property
+    def _apart(self) -> str:
+        """Stamps of joint states and wrenches in words, if they have no time in common."""
+        if len(self._stamps) < 2:
+            return ''
+        between = max(begin for begin, _ in self._stamps.values())
+        gap = between - min(end for _, end in self._stamps.values())
+        if gap <= 0:
+            return ''
+        said = ', '.join(
+            f'{stream} have stamps from {begin / NS:.3f} to {end / NS:.3f}'
+            for stream, (begin, end) in self._stamps.items()
+        )
+        return (
+            f'{said}, {gap / NS:.3f} s apart: clocks of two hosts, or one recorded after the '
+            'other? synchronise the clocks (chrony, PTP), record both together'
+        )
 
     def _use_frame(self, frame: str) -> None:
         if not frame:
@@ -262,6 +293,8 @@ class WristIdentifier(Identifier):
         return super().result()
 
     def lacking(self, dropped: Counter[str]) -> str:
+        if self._apart:
+            return f'dropped {in_words(dropped)}; {self._apart}' if dropped else self._apart
         if dropped:
             synchronizer, health = self._front.synchronizer, self._front.motion_filter.health
             why = synchronizer.sources.last or self._front.motion_filter.limits.last

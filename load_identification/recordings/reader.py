@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,9 @@ CHUNK = 0.5
 
 MOST_MESSAGES = 4096
 """Most messages per chunk: memory stays bounded for any times in a recording."""
+
+MOST_TOPICS = 12
+"""Most topics that a message names."""
 
 
 @dataclass(frozen=True)
@@ -144,18 +148,37 @@ class RecordingReader:
         """Return the streams of a topic; refuse one that is missing, empty or of a wrong type."""
         found = [c for c in self._reader.connections if c.topic == topic]
         wrong = [c.msgtype for c in found if c.msgtype != message_type]
-        if found and not wrong:
-            if not self._count(topic):
-                raise RecordingError(f'topic {topic} of the recording has no messages')
+        if found and not wrong and self._count(topic):
             return found
-        problem = f'topic {topic} is of type {wrong[0]}' if wrong else f'no topic {topic}'
-        others = sorted({c.topic for c in self._reader.connections if c.msgtype == message_type})
-        instead = f'{", ".join(others)} (choose by {option})' if others else 'none'
-        if message_type == WRENCH and not others:
-            instead += f'; {self.topics.no_wrench}'
+        problem = f'no topic {topic}'
+        if found:
+            problem = f'topic {topic} ' + (
+                f'is of type {wrong[0]}' if wrong else 'has no messages'
+            )
         raise RecordingError(
-            f'{problem} in recording {self.path}; of type {message_type} it has: {instead}'
+            f'{problem} in recording {self.path}; of type {message_type} it has: '
+            f'{self._instead(topic, message_type, option)}'
         )
+
+    def _instead(self, topic: str, message_type: str, option: str) -> str:
+        """Return in words what to read instead of a topic, or all topics if there is nothing."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for each in self._reader.connections:
+            counts[each.topic, each.msgtype] += each.msgcount
+        others = [
+            f'{name} ({count} message{"s" * (count != 1)})'
+            for (name, kind), count in sorted(counts.items())
+            if kind == message_type and name != topic and count
+        ]
+        if others:
+            return f'{", ".join(others)} (choose by {option})'
+        lines = ['none']
+        if message_type == WRENCH:
+            lines.append(self.topics.no_wrench)
+        every = [f'{name} ({kind}, {count})' for (name, kind), count in sorted(counts.items())]
+        more = f' and {len(every) - MOST_TOPICS} more' if len(every) > MOST_TOPICS else ''
+        lines.append(f'all its topics: {", ".join(every[:MOST_TOPICS]) or "none"}{more}')
+        return '; '.join(lines)
 
 
 @contextlib.contextmanager

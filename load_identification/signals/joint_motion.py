@@ -70,13 +70,14 @@ class JointMotionNow:
             if velocity is not batch.velocity:
                 batch = replace(batch, velocity=velocity)
             track = self._tracks.pop(batch.names, None)
-            if track is not None and batch.stamps.size:
+            # Empty where none of its positions so far were finite.
+            if track is None or not track.stamps.size:
+                track = batch
+            elif batch.stamps.size:
                 # Stamps that are not newer are strays, unless a whole batch is much older.
-                if batch.stamps[-1] < track.stamps[-1] - self._max_gap:
-                    track = batch
-                else:
-                    track = joined([track, batch])
-            self._tracks[batch.names] = self._newest(track or batch)
+                older = batch.stamps[-1] < track.stamps[-1] - self._max_gap
+                track = batch if older else joined([track, batch])
+            self._tracks[batch.names] = self._newest(track)
             if len(self._tracks) > MOST_LAYOUTS:
                 oldest = next(iter(self._tracks))
                 del self._tracks[oldest], self._published[oldest]

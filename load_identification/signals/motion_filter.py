@@ -83,7 +83,8 @@ class DescribedRobot:
                 self.robot = Robot(self.description, frame, self._gravity)
                 self.refused_frame, self.waiting_for = None, ''
             except DescriptionError as error:
-                self.refused_frame, self.waiting_for = frame, str(error)
+                self.refused_frame = frame
+                self.waiting_for = f'a usable sensor frame: {error}'
         return self.robot
 
 

@@ -150,7 +150,7 @@ class SensorHealth:
         stamps : (n,) int array
             Increasing, n at least 1 [ns].
         position : (n, J) array
-            Joint positions [rad or m].
+            Joint positions, finite [rad or m].
         wrench : (n, 6) array
             Raw wrench [N, N m].
         down : Down
@@ -330,7 +330,7 @@ class HealthNow:
         ----------
         wrenches : sequence of WrenchBatch
         position : (J,) array
-            Present joint positions [rad or m].
+            Present joint positions, finite [rad or m].
         down : Down
         """
         for batch in wrenches:

@@ -216,7 +216,10 @@ class Synchronizer:
         if abs(apart) <= CLOCKS:
             return ''
         side = 'ahead of' if apart > 0 else 'behind'
-        return f'stamps {abs(apart):.1f} s {side} /joint_states: clocks of two hosts?'
+        return (
+            f'stamps {abs(apart):.1f} s {side} /joint_states: clocks of two hosts? '
+            'synchronise them (chrony, PTP)'
+        )
 
     def why_nothing(self, dropped: Counter[str]) -> str:
         """Return why all input is dropped, in words; empty if no reason is known.

@@ -43,14 +43,15 @@ def test_missing_topics_are_named_with_those_of_their_type(
     path = write(tmp_path / 'bag', messages)
     error = error_of(capsys, path)
     assert 'no topic /joint_states' in error
-    assert '/right/joint_states (choose by --joint-states)' in error
+    count = f'({len(short.stamps)} messages)'
+    assert f'/right/joint_states {count} (choose by --joint-states)' in error
     error = error_of(capsys, path, '--joint-states', '/right/joint_states')
     assert 'no topic /wrench' in error
-    assert '/right/a, /right/b (choose by --wrench)' in error
+    assert f'/right/a {count}, /right/b {count} (choose by --wrench)' in error
     both = ['--joint-states', '/right/joint_states', '--wrench', '/right/a']
     error = error_of(capsys, path, *both)
     assert 'no topic /robot_description' in error
-    assert '/right/robot_description (choose by --robot-description)' in error
+    assert '/right/robot_description (1 message) (choose by --robot-description)' in error
     assert 'or give --description FILE' in error
 
 
@@ -60,7 +61,17 @@ def test_topic_without_messages_is_named(
 ) -> None:
     messages = [description(), *joint_states(short)]
     path = write(tmp_path / 'bag', messages, storage, empty=[('/wrench', WRENCH)])
-    assert 'topic /wrench of the recording has no messages' in error_of(capsys, path)
+    said = error_of(capsys, path)
+    assert (
+        f'topic /wrench has no messages in recording {path}; of type {WRENCH} it has: none' in said
+    )
+    assert (
+        f'all its topics: /joint_states ({JOINT_STATE}, {len(short.stamps)}), /robot_desc' in said
+    )
+    messages += wrenches(short, '/ft')
+    path = write(tmp_path / 'other', messages, storage, empty=[('/wrench', WRENCH)])
+    said = error_of(capsys, path)
+    assert said.endswith(f'it has: /ft ({len(short.stamps)} messages) (choose by --wrench)\n')
 
 
 def whole(sim: Recording, urdf: str = URDF, **of_wrench: str) -> list[Recorded]:
@@ -108,7 +119,17 @@ FIELDS = ('stamps', 'position', 'velocity', 'wrench')
                 *whole(replace(sim, stamps=sim.stamps + 60_000_000_000))[: 1 + len(sim.stamps)],
                 *wrenches(sim),
             ],
-            r'dropped joint_state_\w+ \d+.* stamps 60\.\d s behind .*: clocks of two hosts\?',
+            r'dropped joint_state_\w+ \d+.*; wrenches have stamps from 1700000000\.\d+ to .*, '
+            r'joint states have stamps from 1700000060\.\d+ to .* s apart: clocks of two hosts',
+        ),
+        # Recorded one after the other.
+        (
+            lambda sim: [
+                *whole(sim)[: 1 + len(sim.stamps)],
+                *wrenches(replace(sim, stamps=sim.stamps + 1_000_000_000_000_000)),
+            ],
+            r'joint states have stamps from 1700000000\.\d+ to .*, wrenches have stamps from '
+            r'1701000000\.\d+ to .*, 9999\d\d\.\d+ s apart: .* record both together',
         ),
         (
             lambda sim: whole(replace(sim, **{name: getattr(sim, name)[:10] for name in FIELDS})),

@@ -96,6 +96,16 @@ def test_an_unknown_ros_argument_is_named() -> None:
         assert 'Traceback' not in process.output
 
 
+def test_a_namespace_that_ends_in_a_slash_is_refused_in_words() -> None:
+    with Group() as group:
+        process = group.start_raw('fusion', ['-r', '__ns:=/left/'])
+        assert process.wait() == 2
+        # Above it rclpy warns of what it has not made.
+        last = process.output.splitlines()[-1]
+        assert re.match('fusion_node: .*namespace', last), process.output
+        assert 'Traceback' not in process.output
+
+
 @pytest.mark.parametrize('node', ['compensation', 'load_identification'])
 def test_a_compensated_frame_that_no_link_has_ends_the_node_at_start(node: str) -> None:
     with Group() as group:

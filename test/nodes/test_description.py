@@ -128,7 +128,8 @@ def test_a_frame_that_is_nowhere_is_waited_for_by_name(group: Group, named: bool
     pipeline = Pipeline(group)
     wait_for_words(group, pipeline, f"for '{FRAME}' on /tf_static")
     assert pipeline.status['state'] == 'waiting'
-    assert f'wrench frame {FRAME!r} is not a link: set sensor_frame to the link' in pipeline.words
+    words = f'wrench frame {FRAME!r} is not a link: set sensor_frame to the link'
+    assert re.search(f'waiting for a usable [^:]*: {words}', pipeline.words), pipeline.words
 
 
 @pytest.mark.parametrize('by', ['parameter', 'topic'])

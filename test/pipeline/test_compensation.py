@@ -180,6 +180,17 @@ def test_batches_without_a_sample_change_nothing(brisk: Recording) -> None:
     assert stage.dropped.total() == 0
 
 
+def test_joint_states_without_a_position_are_waited_out(brisk: Recording) -> None:
+    """A joint that was not known yet had ended the node at the second batch."""
+    stage, given = Compensation(Parameters()), []
+    for first in range(0, 60, TICK):
+        (joints,), wrenches = inputs(brisk, slice(first, first + TICK))
+        if first < 30:
+            joints = replace(joints, position=np.full_like(joints.position, np.nan))
+        given.append(len(stage.update([joints], wrenches, ROBOT, known())))
+    assert given == [0, 0, 0, 1, 1, 1]
+
+
 def test_channels_that_are_not_alive_and_what_no_sensor_reads_are_nan(brisk: Recording) -> None:
     joints, (wrenches,) = inputs(brisk, slice(9))
     raw = wrenches.wrench.copy()

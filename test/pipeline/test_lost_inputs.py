@@ -102,6 +102,18 @@ class Wrist:
         return str(values['mass.identified'])
 
 
+@pytest.mark.parametrize('unknown', [5, 100])
+def test_a_constant_sensor_is_noticed_though_positions_are_unknown_at_first(unknown: int) -> None:
+    front = wrist_front(URDF)
+    for joints, wrenches in ticks(4 * TICKS):
+        early = joints.stamps < unknown * 1_000_000_000 // RATE
+        joints.position[early, 0] = np.nan
+        wrenches.wrench[:] = [1.0, 2.0, 3.0, 0.1, 0.2, 0.3]
+        front.update([joints], [wrenches])
+    assert front.dropped['joint_missing'] > 0
+    assert 'bit for bit' in front.motion_filter.words
+
+
 def test_a_wrench_that_is_finite_no_more_is_absent_and_nothing_is_identified() -> None:
     """They had stayed alive, and the load of before identified, for ever."""
     motion = lively(1, 12.0)

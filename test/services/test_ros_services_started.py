@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from ros_arm import SMALL, Arm, file_of, prepared, started
 from ros_group import RELIABLE, Group
@@ -103,7 +104,13 @@ def test_offset_and_tool_survive_a_restart_and_a_damaged_file_is_said_so() -> No
         assert process.wait() == 0
         file_of(group).write_text('offset: [1')
         pipeline, (process,) = started(group)
-        group.wait_for(lambda: 'not calibrated' in pipeline.words, 'the status to say so')
+        arm.rest(0.4)
+        group.wait_for(
+            lambda: pipeline.state == 'estimating' and 'not calibrated' in pipeline.words,
+            'the status to say so',
+        )
+        # While samples come nothing else is to be warned of.
+        assert pipeline.flowing.level == DiagnosticStatus.WARN, pipeline.words
         assert 'moved to load_identification.yaml.damaged-1' in pipeline.words
         assert 'load_identification.yaml cannot be used' in process.output
         assert not file_of(group).exists()

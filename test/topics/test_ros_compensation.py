@@ -40,6 +40,8 @@ ROLES = ['fusion', 'filter', 'estimator', 'compensation']
 NOISE = np.repeat([0.1, 0.005], 3)
 HELD = InertialParameters.from_center_of_mass(0.7, [0.01, 0.0, 0.05], np.zeros((3, 3)))
 """What the robot's driver believes to hang there."""
+PART = 20
+"""Messages played at once: 80 ms of both topics."""
 
 
 def inertia_message(stamp: int, body: FloatArray) -> InertiaStamped:
@@ -72,6 +74,22 @@ def heard(compensated: list[WrenchStamped]) -> tuple[FloatArray, FloatArray]:
     return stamps, np.array([wrench_of(message) for message in compensated])
 
 
+def play_in_parts(group: Group, messages: list[Message], lists: list[list[WrenchStamped]]) -> None:
+    """Play messages bit by bit: what a busy machine has no room for is lost.
+
+    Lists to which wrenches are appended as they are compensated say when the next may follow. A
+    part is shorter than `max_gap`: a node that is kept waiting between the two topics leaves out
+    wrenches that much newer than the joint states it knows.
+    """
+    for first in range(0, len(messages), PART):
+        part = messages[first : first + PART]
+        group.play(part, speed=2.0)
+        group.wait_for(
+            lambda due=part[-1].due: all(each and stamp_of(each[-1]) == due for each in lists),
+            'the last wrench',
+        )
+
+
 def test_free_motion_with_the_payload_found_leaves_noise_and_a_push_the_push() -> None:
     with Group() as group:
         group.publish_inputs()
@@ -94,14 +112,7 @@ def test_free_motion_with_the_payload_found_leaves_noise_and_a_push_the_push() -
         push(messages, pushed)
         group.wait_for(lambda: compensated, 'wrenches compensated')
         compensated.clear()
-        # Bit by bit: what a busy machine has no room for is lost.
-        for first in range(0, len(messages), 50):
-            part = messages[first : first + 50]
-            group.play(part, speed=2.0)
-            group.wait_for(
-                lambda due=part[-1].due: compensated and stamp_of(compensated[-1]) == due,
-                'the last wrench',
-            )
+        play_in_parts(group, messages, [compensated])
         stamps, wrenches = heard(compensated)
         # The last ones of what was played first may have come late.
         stamps, wrenches = (each[stamps >= messages[0].due] for each in (stamps, wrenches))
@@ -265,13 +276,12 @@ def test_alone_beside_the_estimator_it_is_that_of_the_one_process() -> None:
         'driver_payload_center_of_mass': HELD.center_of_mass.tolist(),
     }
 
-    def messages(base: int) -> list[Message]:
-        found = without_held(feed(sim, base))
-        for message in found:
+    def changed(messages: list[Message]) -> list[Message]:
+        for message in without_held(messages):
             if message.topic == '/wrench':
                 values = -np.array(wrench_of(message.content))
                 message.content.wrench = wrench_message(0, FRAME, values).wrench
-        return found
+        return messages
 
     with Group() as group:
         group.publish_inputs()
@@ -290,22 +300,15 @@ def test_alone_beside_the_estimator_it_is_that_of_the_one_process() -> None:
         group.wait_for(
             lambda: all(lists),
             'wrenches compensated by both',
-            meanwhile=lambda: group.play(messages(group.next_base())),
+            meanwhile=lambda: group.play(changed(feed(sim, group.next_base()))),
         )
-        base = group.next_base()
-        group.play(messages(base))
-        for pipeline in (one, four):
-            pipeline.wait_for_inertia(sim, base)
-            assert pipeline.status['compensation'] == 'payload'
+        base = one.play(sim, changed, others=[four])
+        assert [p.status['compensation'] for p in (one, four)] == ['payload'] * 2
         later = base + int(sim.stamps[-1]) + 8_000_000
-        again = messages(later)
+        again = changed(feed(sim, later))
         for each in lists:
             each.clear()
-        group.play(again, speed=2.0)
-        group.wait_for(
-            lambda: all(each and stamp_of(each[-1]) == again[-1].due for each in lists),
-            'the last wrench of both',
-        )
+        play_in_parts(group, again, lists)
         # What the node alone has waited for is no sample lost to the estimate.
         group.wait_for(lambda: not_compensated(diagnostics) > 0, 'a count of wrenches left out')
         assert four.dropped('not_compensated') == 0

@@ -280,16 +280,31 @@ def test_external_force_is_an_arrow_of_the_scale_stated(live: Pipeline, shown: S
 
     play(live, shown, uneven_recording())
     assert ('external_force', 0) not in shown.markers
-    # For 1 s: it is not known yet whether the load has changed. Slowly: a busy machine that
-    # loses samples of it knows another body than that of the play before.
-    base = live.group.next_base()
-    live.group.play(pushed(feed(uneven_recording(), base)), 5.0)
     wanted = {('external_force', 0), ('box', 0)}
-    live.group.wait_for(
-        lambda: wanted <= shown.markers.keys() and color_of(shown['box']) == pytest.approx(ORANGE),
-        'an arrow beside the body of before',
-    )
-    live.settle()
+
+    def drawn(since: int) -> bool:
+        return (
+            wanted <= shown.markers.keys()
+            and color_of(shown['box']) == pytest.approx(ORANGE)
+            and stamp_of(shown['external_force']) >= since
+        )
+
+    for _ in range(TRIES):
+        # For 1 s: it is not known yet whether the load has changed. Slowly: a busy machine that
+        # loses samples of it knows another body than that of the play before.
+        base = live.group.next_base()
+        messages = pushed(feed(uneven_recording(), base))
+        live.group.play(messages, 5.0)
+        # In the second half of it, past the delay of the filter and the rise of the force. Again
+        # where a busy machine has let a second pass meanwhile, in which all are deleted.
+        late = messages[-1].due - 500_000_000
+        live.group.wait_for(
+            lambda since=late: drawn(since) or not shown.markers,
+            'an arrow beside the body of before',
+        )
+        if shown.markers:
+            break
+    assert drawn(late), f'none at the end of {TRIES} plays'
     start, tip = (np.array(vector(p)) for p in shown['external_force'].points)
     np.testing.assert_array_equal(start, np.zeros(3))
     np.testing.assert_allclose(NEWTONS_PER_METRE * tip, push, atol=2.0)

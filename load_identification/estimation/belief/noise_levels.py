@@ -181,13 +181,14 @@ class NoiseLevels:
         white = np.maximum(SMOOTH * self.scatter[0] / np.maximum(samples, 1.0), self.expected**2)
         return float(np.max(self.residual[0] / np.maximum(free, 1.0) / white))
 
-    def over_scatter(self, least: float) -> float:
+    def over_scatter(self, least: float, rounding: FloatArray | float = 0.0) -> float:
         """Return by how much residuals in motion exceed the scatter of a first load's samples.
 
         The ratio of variances, of both groups the larger [-]; 0 with fewer degrees of freedom than
-        `least` in both.
+        `least` in both. `rounding` (2,): variance that a quantiser may add to residuals, though
+        not to the scatter [N², N² m²].
         """
-        white = SMOOTH * np.fmax(self.early, self.expected**2)
+        white = SMOOTH * np.fmax(self.early, self.expected**2) + rounding
         shown = self.residual[0] / np.maximum(self.free[0], least)
         return float(np.max(shown / white)) if (self.free[0] >= least).any() else 0.0
 

@@ -197,9 +197,13 @@ class ChangeDetection:
             self._candidates = {h: c.after(block) for h, c in self._candidates.items()}
             if over_gate(self._candidates[Hypothesis.BOTH].belief, block) > 1.0:
                 # Still changing: the blocks until now are neither of the old state nor the new.
+                another = self._zeroing.still and self._since.blocks >= AGREED
                 self._restart(block.stamp)
                 if long := self._pending > STEADY / 4:
                     self._say_contact()
+                elif another:
+                    # At rest, after some that agreed: a second part, not one that settles.
+                    self._events.add(EventKind.CHANGE_DETECTED, block.stamp)
                 if long or not self._zeroing.still:
                     self._unseen = self._unseen or UNRESOLVED
                 return self.before

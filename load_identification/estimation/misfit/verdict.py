@@ -50,6 +50,9 @@ CLOSER = 10.0
 """As `SUSPICIOUS`, from a misfit of `LARGE`, where the cause need not explain all: the cell may be
 worse than ordinary."""
 
+AXES = {Kind.ROTATED, Kind.CHANNELS}
+"""Causes that differ only in the sign of an axis if the force hardly changes along it."""
+
 RECENT = 30.0
 """Time within which a drift must show, as the belief follows a slower one [s]."""
 
@@ -219,7 +222,9 @@ def judged(
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
         # Joints are seldom wrong, and testing them takes a tenth of a second.
         found.append(joint_trial(task, evidence, robot))
-    best, second = (found := sorted(found, key=lambda trial: trial.left))[:2]
+    best, second, *others = found = sorted(found, key=lambda trial: trial.left)
+    alike = {best.kind, second.kind} == AXES and not (best.small or second.small)
+    either, second = (second, others[0]) if alike else (None, second)
     likeliest = next(trial for trial in found if trial.kind not in ELSEWHERE)
     fits = min(now, scaled.left) < EXPLAINED
     fits &= likeliest.kind is Kind.UNITS or likeliest.left > now / CLEARER
@@ -273,8 +278,8 @@ def judged(
         kept = of_one_cause(found, alone / CLEARER)
         if kept is None:
             return nothing
-        others, left_out = evidence.select(kept), Touched(alone, touched.rounds - 1)
-        without = judged(others, noise, field, gravity, robot, fewest, left_out)
+        untouched, left_out = evidence.select(kept), Touched(alone, touched.rounds - 1)
+        without = judged(untouched, noise, field, gravity, robot, fewest, left_out)
         return without if without.kind is not None else nothing
     said = best.words(std)
     if best.kind is Kind.UNITS:
@@ -286,6 +291,8 @@ def judged(
         for rows in ((task.matrix, task.wrench), best.rows)
     ]
     said = words.with_residuals(said, *left)
+    if either is not None and either.left < CLEARER * best.left:
+        said = words.EITHER.format(said, either.words(either.std(crowd)))
     return replace(nothing, kind=best.kind, words=said, by_size=not clear)
 
 

@@ -40,6 +40,7 @@ JOINTS_EXCHANGED = (
     '{} and {} are exchanged: correct their order in the driver, or their names in the robot '
     'description'
 )
+EITHER = '{}; or, if this motion does not show which, {}'
 TOO_FAR = (
     'the centre of mass would be {:.3g} m from the sensor: torques in mN·m, or forces in kN? Have '
     'the driver publish N and N·m'

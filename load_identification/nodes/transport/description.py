@@ -171,7 +171,7 @@ class DescriptionReader:
         except LoadIdentificationError as error:
             if isinstance(error, FrameError) and INSTALLED:
                 self._lacking = self._sensor_frame
-                self._bad = f'sensor frame: {error}'
+                self._bad = f'a usable sensor frame: {error}'
                 return
             raise DescriptionError(f'parameter robot_description: {error}') from error
 

@@ -223,7 +223,7 @@ def run(called: str, make: Callable[[], Program]) -> int:
         os.environ.setdefault(variable, str(Path(__file__).with_name(name)))
         initialize()
         if not ended():
-            program = make()
+            program = _made(make)
             _warn_of_misplaced(program.nodes, sys.argv[1:])
             _loop(program, ended)
     except (LoadIdentificationError, ParameterException) as error:
@@ -240,6 +240,17 @@ def run(called: str, make: Callable[[], Program]) -> int:
             # Python drops its handlers when it ends: one more signal would then kill the process.
             signal.signal(number, signal.SIG_IGN)
     return 0
+
+
+def _made(make: Callable[[], Program]) -> Program:
+    """Return what `make` makes.
+
+    Raises ParameterError if the middleware refuses a name that rcl has read, as `__ns:=/left/`.
+    """
+    try:
+        return make()
+    except RCLError as error:
+        raise ParameterError(' '.join(str(error).split())) from error
 
 
 def _warn_of_misplaced(nodes: Sequence[Node], words: Sequence[str]) -> None:

@@ -9,10 +9,8 @@ import pytest
 from estimates import claims, estimated
 from set_ups import along
 
-from load_identification.estimation.changes.first_load import BEFORE_KNOWN
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.payload_estimate import PayloadEstimate
-from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.messages import NS
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters
@@ -156,47 +154,6 @@ def test_a_load_that_was_never_named_is_not_that_of_before_once_the_sensor_is_ze
     newest = stage.events.newest
     assert newest.kind is EventKind.LOAD_AND_OFFSET_CHANGED
     assert 'not resolved' in newest.words
-
-
-@pytest.mark.parametrize(('zeroed', 'note'), [(0.45, BEFORE_KNOWN), (0.6, '')])
-def test_a_sensor_zeroed_in_the_first_second_costs_a_second(zeroed: float, note: str) -> None:
-    """The step had been learned as noise, and nothing was claimed for good."""
-    mount, rng = MOUNTS['puma'], np.random.default_rng(7)
-    load = drawn_load(rng, 1.4)
-    path = sample(mount, MOTIONS['rich'](mount, 9.0, np.random.default_rng(7)), 8.0, 250.0)
-    joints, wrenches = record(path, load, scenarios.CELL, 7)
-    later = wrenches.stamps * 1e-9 > zeroed
-    wrenches.wrench[later] -= wrenches.wrench[np.argmax(later)]
-    parameters = replace(Parameters(), gravity=mount.gravity)
-    stage = settings.payload_estimator(parameters)
-    batches = pieces(filtered(mount, joints, wrenches, parameters)[0])
-    found = list(claims(stage, batches, load, zeroed + 0.5))
-    assert np.abs(np.concatenate([errors for _, errors in found])).max() < 4.0
-    claimed = [now for now, errors in found if errors.size]
-    assert claimed[0] < 4.5
-    assert claimed[-1] > 7.5
-    assert stage.events.newest.note == note
-
-
-def test_a_load_that_swings_is_not_begun_anew() -> None:
-    """What is left of it is no step: what had been learned of its noise was thrown away."""
-    mount, rng = MOUNTS['puma'], np.random.default_rng([3, 47])
-    load = drawn_load(rng, 1.5)
-    path = sample(mount, MOTIONS['rich'](mount, 5.0, np.random.default_rng([3, 5])), 4.0, 250.0)
-    joints, wrenches = record(path, load, Conditions(CellErrors(), swing=0.4), 3)
-    parameters = replace(Parameters(), gravity=mount.gravity)
-    stage = settings.payload_estimator(parameters)
-    *most, last = pieces(filtered(mount, joints, wrenches, parameters)[0])
-    for piece in most:
-        stage.update(piece)
-    assert stage.state[0].noise.over_scatter(20.0) > 25.0
-    # Neither after a calibration.
-    stage.set_offset(
-        OffsetPrior(*stage.offset(), stage.newest, stage.state[0].noise.at(rest=True))
-    )
-    stage.update(last)
-    assert stage.state[0].noise.free.sum() > 20.0
-    assert not stage.events.since(0)
 
 
 def louder(factor: float, push: float = 0.0) -> tuple[list[EventKind], float, list[float]]:

@@ -178,6 +178,24 @@ def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
     assert_weighs(estimator, load.mass)
 
 
+@pytest.mark.parametrize(('gap', 'noticed'), [(0.3, 1), (0.8, 2), (1.2, 2)])
+def test_a_second_part_before_any_motion_has_an_event_of_its_own(gap: float, noticed: int) -> None:
+    """Once the first has settled; what follows sooner is a gripper that closes."""
+    path = JointPath((Move(LOWER / 4, UPPER / 4, 4.0), Move(UPPER / 4, UPPER / 4, 4.0)))
+    rng = np.random.default_rng(4)
+    held, first, second = (drawn_load(rng, mass) for mass in (0.5, 0.4, 0.6))
+    base = simulate(Robot(URDF, FRAME), path, held, WRIST_SENSOR, RATE, 4)
+    times = base.stamps * 1e-9
+    wrench = base.exact_wrench.copy()
+    for part, at in ((first, 5.5), (second, 5.5 + gap)):
+        wrench += (times > at)[:, None] * load_wrench(part, base.motion)
+    estimator = stage()
+    recording = measure(replace(base, exact_wrench=wrench), WRIST_SENSOR, 4)
+    estimator.update(filtered(recording)[0])
+    assert kinds(estimator) == [EventKind.CHANGE_DETECTED] * noticed
+    assert abs(1e-9 * estimator.events.newest.stamp - 5.5 - gap * (noticed - 1)) < 0.2
+
+
 @pytest.mark.parametrize(
     ('motion', 'seed'), [('rich', 0), pytest.param('pauses', 2, marks=pytest.mark.seeds)]
 )

@@ -118,6 +118,7 @@ class Pipeline:
         recording: Recording,
         change: Callable[[list[Message]], list[Message]] = lambda messages: messages,
         speed: float = 20.0,
+        others: Sequence[Pipeline] = (),
     ) -> int:
         """Play a recording from its beginning and wait until the estimate rests on all of it.
 
@@ -129,6 +130,8 @@ class Pipeline:
         change : callable
             Turns the messages into those that are published.
         speed : float
+        others : sequence of Pipeline
+            Hear the same, and their estimates too are waited for.
 
         Returns
         -------
@@ -139,7 +142,8 @@ class Pipeline:
             base = self.group.next_base()
             self.group.play(change(feed(recording, base)), speed)
             try:
-                self.wait_for_inertia(recording, base, deadline)
+                for pipeline in (self, *others):
+                    pipeline.wait_for_inertia(recording, base, deadline)
                 break
             except AssertionError:
                 if deadline == DEADLINE:
