@@ -123,7 +123,8 @@ class MisfitMonitor:
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
         self._last = found
-        if self._agreed >= AGREED and (found.kind or not self._stands(evidence)):
+        lasting = found.kind is not None and found.kind not in PASSING
+        if self._agreed >= AGREED and (lasting or not self._stands(evidence)):
             self.named = found
 
     def _judged(self, evidence: Evidence, fewest: int = FEWEST) -> Verdict:
