@@ -89,7 +89,7 @@ class PayloadEstimator:
         """Names why no payload explains the measurement, if none does."""
         self._calibration = sensor_offset.CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
-        self._joints, self._base, self._arm, self._robot = 0, False, (0, 0, False), 0.0
+        self._base, self._carried = False, (0, (0, 0, False), 0, 0.0)
         self._belief: Belief
         self._known: PayloadEstimate | None = None
         self.reset(keep_offset=False)
@@ -125,14 +125,16 @@ class PayloadEstimator:
         self._first = FirstLoad(noise, self.events)
         self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
+        joints, arm, slow, _ = self._carried
         pose = PoseErrors(s.errors.field, s.errors.joint_zero)
         model = Model(
-            systematic=SystematicErrors(s.errors, self._joints, self._base, *self._arm),
+            systematic=SystematicErrors(s.errors, joints, self._base, *arm),
             pose=pose,
             bank=drift.bank(self._walk, pose.used, not np.isfinite(s.error_time)),
             relaxation=s.error_time,
             forgetting_time=s.forgetting_time,
             steps=self._steps,
+            slow=slow,
         )
         self._belief = self._calibration.begin(Belief.of_nothing(model, noise), stamp, moved)
         self.changes.forget()
@@ -203,13 +205,13 @@ class PayloadEstimator:
     def _start_if_new(self, batch: FilteredBatch) -> None:
         first, carried = int(batch.stamps[0]), carried_by(batch)
         jumped = first <= self.newest
-        other = (batch.frame, carried) != (self.frame, (self._joints, self._arm, self._robot))
+        other = (batch.frame, carried) != (self.frame, self._carried)
         if self._block is not None and (jumped or other):
             self.reset(keep_offset=False)
             kind = EventKind.STAMPS_JUMPED_BACK if jumped else EventKind.SENSOR_FRAME_CHANGED
             self.events.add(kind, first)
         if self._block is None:
-            self._block, self._start, (self._joints, self._arm, self._robot) = 0, first, carried
+            self._block, self._start, self._carried = 0, first, carried
             self._base = bool(batch.gravity_by_tilt.shape[2])
             self.saved = self.saved.of(batch.frame)
             self.sensor_offset.enter(batch.frame)

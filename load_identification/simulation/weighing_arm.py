@@ -174,6 +174,7 @@ def certain(arm: Arm, drive: DriveModel, drives: FloatArray, noise: float) -> Id
         parameters=arm.nominal,
         drives=drives,
         noise=np.full(len(arm.joints), noise),
+        slow=np.zeros(len(arm.joints)),
         cutoff=CUTOFF,
         covariance=np.zeros((arm.nominal.size + drives.size + len(arm.joints),) * 2),
         velocities=True,
