@@ -70,7 +70,7 @@ class Run:
         `size` (7,) are their standard deviations, `lasting` is the time in which their correlation
         falls to 37 % [N m, s].
         """
-        kept = float(np.exp(-1.0 / (RATE * lasting)))
+        kept = float(np.exp(-(self.stamps[1] - self.stamps[0]) / lasting))
         steps = np.random.default_rng(seed).standard_normal(self.torque.shape)
         steps[1:] *= np.sqrt(1.0 - kept**2)
         error = scipy.signal.lfilter([1.0], [1.0, -kept], steps, axis=0)

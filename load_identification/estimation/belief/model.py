@@ -1,6 +1,6 @@
 """Define the unknowns of payload, sensor and cell: order, priors, and rows of a block.
 
-    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k, x_k) h + b_k + e_k
+    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k, x_k) h + b_k + K_k s_k + e_k
 
 The unknowns that a time update changes at every block come first, the inertial parameters last;
 see `numerics.triangle`.
