@@ -208,7 +208,7 @@ def run_with_gains(
         # As the command does, friction under load is found by the data.
         settings = Settings(cutoff=GAIN_CUTOFF, cutoffs=(GAIN_CUTOFF,), bandwidth=GAIN_CUTOFF)
     session = identify_and_test(model, logs[:1], None, settings, Loaded(logs[1], KNOWN_MASS))
-    arm = identified_arm(session.estimate, GAIN_CUTOFF, excess=session.excess)
+    arm = identified_arm(session.estimate, GAIN_CUTOFF, excess=session.excess, slow=session.slow)
     std = np.sqrt(np.diag(arm.covariance)[-7:]) / np.abs(gains)
     found, _ = estimate(arm, currents[2])
     errors = np.append(arm.effort_scale / gains, found.values[0] / other.mass) - 1.0

@@ -35,6 +35,9 @@ class DriveGains:
     """Parameters of the load, about the origin and in the axes of the last link, (10,). The
     standard deviation is zero for the mass, which is known, and infinite for unresolved
     parameters."""
+    slow: FloatArray
+    """Standard deviation of the slow error of each joint torque under the load, see
+    `slow_errors`, (J,) [N m, N]."""
 
     @property
     def std(self) -> FloatArray:
@@ -125,6 +128,7 @@ def identified_arm(
     velocities: bool = True,
     effort_scale: FloatArray | None = None,
     excess: float = 1.0,
+    slow: FloatArray | None = None,
 ) -> IdentifiedArm:
     """Return the arm model that live estimation from efforts needs.
 
@@ -139,6 +143,8 @@ def identified_arm(
     excess : float
         Mean square of the residuals of data that were not fitted, in units of the noise of the
         fit. It multiplies the covariance, because friction changes between recordings.
+    slow : (J,) array, optional
+        As in `IdentifiedArm`; without it, there is none.
     """
     model, values = estimate.model, estimate.consistent
     assert isinstance(model, ArmModel)
@@ -166,6 +172,7 @@ def identified_arm(
         parameters=estimate.bodies,
         drives=values[model.links.stop :].reshape(len(model.arm.joints), -1),
         noise=noise,
+        slow=np.zeros(joints) if slow is None else slow,
         cutoff=cutoff,
         covariance=covariance,
         velocities=velocities,

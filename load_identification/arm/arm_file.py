@@ -60,6 +60,9 @@ class IdentifiedArm:
     (J, k)."""
     noise: FloatArray
     """Standard deviation of each joint's residuals behind the filter, (J,) [N m, N]."""
+    slow: FloatArray
+    """Standard deviation of the slow error of each joint's torque, see `slow_errors`, (J,)
+    [N m, N]; 0: none."""
     cutoff: float
     """-3 dB frequency of the filter applied to motion and efforts [Hz]."""
     covariance: FloatArray
@@ -77,11 +80,14 @@ class IdentifiedArm:
     def __post_init__(self) -> None:
         if not 0.0 < self.cutoff < np.inf:
             raise ParameterError(f'cutoff is {self.cutoff}; it must be above 0 Hz')
-        for joint, noise, scale in zip(self.joints, self.noise, self.effort_scale, strict=True):
+        each = zip(self.joints, self.noise, self.effort_scale, self.slow, strict=True)
+        for joint, noise, scale, slow in each:
             if not noise > 0.0:
                 raise ParameterError(f'noise of {joint} is {noise}; it must be above 0')
             if scale == 0.0:
                 raise ParameterError(f'effort_scale of {joint} is 0; it must be another number')
+            if slow < 0.0:
+                raise ParameterError(f'slow_error of {joint} is {slow}; it must not be below 0')
         if self.level('load_friction').max() >= 1.0:
             raise ParameterError('load_friction of a joint is 1 or more: it could not move')
         for link, body in zip(self.links, self.parameters, strict=True):
@@ -171,6 +177,11 @@ def _identified_arm(content: Any) -> IdentifiedArm:
     rows = list(zip(joints, names, strict=True))
     links = [str(field(j, 'link', f'{n}.')) for j, n in rows]
     noise, scale = np.array([_by_name(j, f'{n}.', ('noise', 'effort_scale')) for j, n in rows]).T
+    # Older files lack it: on real arms, most of what they call noise is slow.
+    slow = [
+        number(joint.get('slow_error', usual), f'{name}.slow_error')
+        for (joint, name), usual in zip(rows, noise.tolist(), strict=True)
+    ]
     bodies, drives = (
         [_by_name(field(j, part, f'{n}.'), f'{n}.{part}.', terms) for j, n in rows]
         for part, terms in (('parameters', PARAMETERS), ('drive', drive.terms))
@@ -184,6 +195,7 @@ def _identified_arm(content: Any) -> IdentifiedArm:
         parameters=np.array(bodies),
         drives=np.array(drives).reshape(len(names), len(drive.terms)),
         noise=noise,
+        slow=np.array(slow),
         cutoff=number(field(content, 'cutoff'), 'cutoff'),
         covariance=_covariance(field(content, 'covariance'), order),
         velocities=_switch(content, 'velocities'),
@@ -204,6 +216,7 @@ def _joint(arm: IdentifiedArm, j: int) -> dict[str, Any]:
         'link': arm.links[j],
         'effort_scale': float(arm.effort_scale[j]),
         'noise': rounded(arm.noise[j]),
+        'slow_error': rounded(arm.slow[j]),
         'parameters': dict(zip(PARAMETERS, map(float, arm.parameters[j]), strict=True)),
         'drive': dict(zip(arm.drive.terms, numbers(arm.drives[j]), strict=True)),
     }

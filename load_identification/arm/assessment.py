@@ -11,14 +11,19 @@ import numpy as np
 from load_identification.arm.agreement import LIKELY, in_words
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.rows import ArmModel, Model
-from load_identification.arm.filtering import FilteredRecording, filtered, low_passed
+from load_identification.arm.filtering import (
+    FilteredRecording,
+    filtered,
+    low_passed,
+    reversing,
+)
 from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.methods.least_squares import motion_rows, pieces
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.errors import RecordingError
 from load_identification.numerics.weighted_rows import WeightedRows
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 SETTLED = 0.95
 """Gain of a constant from which on low-passed values are compared: before, the weight coming in
@@ -67,6 +72,8 @@ class Prediction:
     description without any drives, (n, k)."""
     bandwidth: float | None = None
     """Of both sides [Hz]."""
+    reversing: BoolArray | None = None
+    """Where friction is unknown, see `filtering.reversing`, (n, k); None: nowhere."""
     gravity: FloatArray | None = None
     """That under which the weight of the description's links explains the efforts best, where that
     is a part of them, (3,) [m/s^2]."""
@@ -125,19 +132,20 @@ def predict_motion(
     estimate: ArmEstimate, logs: Sequence[FilteredRecording], source: str, bandwidth: float
 ) -> Prediction:
     """Predict filtered motion, each of a recording by itself, and low-pass to a bandwidth [Hz]."""
-    parts = []
+    model, parts = estimate.model, []
     for log in logs:
-        rows_of = motion_rows(estimate.model, estimate.base, log)
-        wide = _prediction(estimate, rows_of(estimate.model), log.seconds, source)
+        rows_of = motion_rows(model, estimate.base, log)
+        wide = _prediction(estimate, rows_of(model), log.seconds, source)
         del rows_of
         three = np.hstack([wide.predicted, wide.consistent, wide.nominal])
         smooth, values = low_passed(log, three, bandwidth)
-        measured = estimate.model.measured(smooth.motion, smooth.measured)
-        parts.append((smooth.seconds, measured, *np.split(values, 3, axis=1)))
-    names = ('seconds', 'measured', 'predicted', 'consistent', 'nominal')
+        measured = model.measured(smooth.motion, smooth.measured)
+        unknown = reversing(model, smooth, bandwidth)
+        parts.append((smooth.seconds, measured, *np.split(values, 3, axis=1), unknown))
+    names = ('seconds', 'measured', 'predicted', 'consistent', 'nominal', 'reversing')
     joined = map(np.concatenate, zip(*parts, strict=True))
     arrays: dict[str, Any] = dict(zip(names, joined, strict=True))
-    gravity = _shown_gravity(estimate.model, logs)
+    gravity = _shown_gravity(model, logs)
     return replace(wide, **arrays, bandwidth=bandwidth, gravity=gravity)
 
 

@@ -16,7 +16,7 @@ from load_identification.signals.differentiator import (
     DifferentiatedBatch,
     Differentiator,
 )
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 OUTPUTS_PER_CUTOFF = 10.0
 """Filtered samples kept per second, as a multiple of the cutoff frequency [-]."""
@@ -173,14 +173,18 @@ def without_reversals(model: Model, log: FilteredRecording, cutoff: float) -> Fi
 
     Raises RecordingError if no effort is left.
     """
-    if not isinstance(model, ArmModel):
-        return log
-    velocity, acceleration = (model.motors(x) for x in log.motion[1:])
-    reach = SMEARED * 0.5 * CUTOFF_TIMES_WINDOW / cutoff
-    turning = np.abs(velocity) <= np.abs(acceleration) * reach
-    measured = np.where(turning, np.nan, log.measured)
+    measured = np.where(reversing(model, log, cutoff), np.nan, log.measured)
     check_moving(measured, 'what is to be fitted')
     return replace(log, measured=measured)
+
+
+def reversing(model: Model, log: FilteredRecording, cutoff: float) -> BoolArray:
+    """Return which channels (n, k) are efforts of motors that reverse in the window, or rest."""
+    if not isinstance(model, ArmModel):
+        return np.zeros(log.measured.shape, dtype=bool)
+    velocity, acceleration = (model.motors(x) for x in log.motion[1:])
+    reach = SMEARED * 0.5 * CUTOFF_TIMES_WINDOW / cutoff
+    return np.asarray(np.abs(velocity) <= np.abs(acceleration) * reach)
 
 
 def check_moving(measured: FloatArray, what: str) -> None:

@@ -26,6 +26,7 @@ from load_identification.arm.planning.plan_file import ExperimentPlan
 from load_identification.arm.recording import Recording
 from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings
+from load_identification.arm.slow_errors import slow_errors
 from load_identification.errors import RecordingError
 from load_identification.typing_aliases import FloatArray
 
@@ -62,6 +63,17 @@ class Session:
         left = self.prediction.rms(self.prediction.measured - self.prediction.consistent)
         noise = np.where(self.estimate.noise > 0.0, self.estimate.noise, np.inf)
         return max(1.0, float(np.mean((left / noise) ** 2)))
+
+    @property
+    def slow(self) -> FloatArray:
+        """Standard deviation of the slow error of each joint torque, (k,) [N m, N].
+
+        That of data that were not fitted, or under the load of `--loaded` if it is larger there.
+        """
+        p, gains = self.prediction, self.estimate.gains
+        left = np.where(False if p.reversing is None else p.reversing, np.nan, p.measured)
+        found = slow_errors(p.seconds, left - p.consistent)
+        return found if gains is None else np.maximum(found, gains.slow)
 
 
 def identify_and_test(

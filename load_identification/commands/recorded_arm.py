@@ -300,7 +300,8 @@ def run(arguments: argparse.Namespace) -> bool:
         # Before anything is printed: what no arm model can hold is not identified.
         used = session.settings
         scale = _scale(arguments.effort_scale, estimate.model.arm.joints)
-        arm = identified_arm(estimate, used.cutoff, used.velocities, scale, session.excess)
+        of_others = session.excess, session.slow
+        arm = identified_arm(estimate, used.cutoff, used.velocities, scale, *of_others)
         write_arm_model(arguments.model, arm)
         written.append(arguments.model)
     print_session(console, session, arguments.parameters)

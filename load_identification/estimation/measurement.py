@@ -79,7 +79,8 @@ class Block:
     """Derivatives of `matrix` by the positions of the joints, (J, 6, 10)."""
     sensitivity: FloatArray
     by_gain: FloatArray
-    """As in `FilteredBatch`, (6, k) and (g, 6, 6)."""
+    by_slow: FloatArray
+    """As in `FilteredBatch`, (6, k), (g, 6, 6) and (6, J)."""
     blur: FloatArray
     """Effect of the noise of joint positions on `matrix`, (J, 6, 10): J independent parts, each of
     one standard deviation."""
@@ -160,7 +161,7 @@ def make_block(
         mean[~live] = matrix[:, ~live].mean(axis=0)
     value = (weight * wrench).sum(axis=0) / safe
     # Samples without whitening come from a sensor.
-    root, errors = None, mean_of(batch.sensitivity)
+    root, errors = None, mean_of(np.concatenate([batch.sensitivity, batch.by_slow], axis=2))
     if batch.whitening.size:
         mean, value, errors, root = _whitened(batch, matrix, wrench, weight, mean, value)
     both = np.concatenate([matrix - mean, (wrench - value)[:, :, None]], axis=2)
@@ -192,7 +193,8 @@ def make_block(
         harmonics=harmonics(direction),
         gravity_by_tilt=mean_of(batch.gravity_by_tilt),
         by_joint=_by_joint(batch),
-        sensitivity=errors,
+        sensitivity=errors[:, : batch.sensitivity.shape[2]],
+        by_slow=errors[:, batch.sensitivity.shape[2] :],
         by_gain=mean_of(batch.by_gain),
         blur=(mean_of(batch.acceleration_noise).T @ BY_ACCELERATION).reshape(-1, 6, 10),
         root=root,
@@ -266,9 +268,10 @@ def _whitened(
     roots = np.where(used[:, None, :], np.nan_to_num(roots), 0.0) / EQUAL[:, None]
     each = np.einsum('nij,nik->njk', roots, roots)
     whole = each.sum(axis=0)
-    live, errors = np.flatnonzero(np.diag(whole) > 0.0), np.zeros(batch.sensitivity.shape[1:])
+    carried = np.concatenate([batch.sensitivity, batch.by_slow], axis=2)
+    live, errors = np.flatnonzero(np.diag(whole) > 0.0), np.zeros(carried.shape[1:])
     if live.size:
-        right = np.concatenate([matrix, wrench[..., None], batch.sensitivity], axis=2)
+        right = np.concatenate([matrix, wrench[..., None], carried], axis=2)
         sums = np.einsum('nij,njk->ik', each, right)[live]
         solved = np.linalg.solve(whole[np.ix_(live, live)], sums)
         mean, value = mean.copy(), value.copy()
@@ -320,6 +323,7 @@ def merged(first: Block, second: Block) -> Block:
         by_joint=a * first.by_joint + b * second.by_joint,
         sensitivity=a * first.sensitivity + b * second.sensitivity,
         by_gain=p * first.by_gain + q * second.by_gain,
+        by_slow=a * first.by_slow + b * second.by_slow,
         blur=np.sqrt(a**2 + b**2) * (first.blur + second.blur) / 2.0,
         root=root,
     )

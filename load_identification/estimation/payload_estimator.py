@@ -89,7 +89,7 @@ class PayloadEstimator:
         """Names why no payload explains the measurement, if none does."""
         self._calibration = sensor_offset.CalibrationCheck(self.sensor_offset)
         self._steps = self._largest_steps = np.zeros(2)
-        self._joints, self._base, self._arm, self._robot = 0, False, (0, 0, False), 0.0
+        self._base, self._carried = False, (0, (0, 0, False), 0, 0.0)
         self._belief: Belief
         self._known: PayloadEstimate | None = None
         self.reset(keep_offset=False)
@@ -125,14 +125,16 @@ class PayloadEstimator:
         self._first = FirstLoad(noise, self.events)
         self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
+        joints, arm, slow, _ = self._carried
         pose = PoseErrors(s.errors.field, s.errors.joint_zero)
         model = Model(
-            systematic=SystematicErrors(s.errors, self._joints, self._base, *self._arm),
+            systematic=SystematicErrors(s.errors, joints, self._base, *arm),
             pose=pose,
             bank=drift.bank(self._walk, pose.used, not np.isfinite(s.error_time)),
             relaxation=s.error_time,
             forgetting_time=s.forgetting_time,
             steps=self._steps,
+            slow=slow,
         )
         self._belief = self._calibration.begin(Belief.of_nothing(model, noise), stamp, moved)
         self.changes.forget()
@@ -204,13 +206,13 @@ class PayloadEstimator:
     def _start_if_new(self, batch: FilteredBatch) -> None:
         first, carried = int(batch.stamps[0]), carried_by(batch)
         jumped = first <= self.newest
-        other = (batch.frame, carried) != (self.frame, (self._joints, self._arm, self._robot))
+        other = (batch.frame, carried) != (self.frame, self._carried)
         if self._block is not None and (jumped or other):
             self.reset(keep_offset=False)
             kind = EventKind.STAMPS_JUMPED_BACK if jumped else EventKind.SENSOR_FRAME_CHANGED
             self.events.add(kind, first)
         if self._block is None:
-            self._block, self._start, (self._joints, self._arm, self._robot) = 0, first, carried
+            self._block, self._start, self._carried = 0, first, carried
             self._base = bool(batch.gravity_by_tilt.shape[2])
             self.saved = self.saved.of(batch.frame)
             self.sensor_offset.enter(batch.frame)
@@ -244,11 +246,10 @@ class PayloadEstimator:
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()
             self._zero = drift.Zero(block.stamp, offset, np.diag(covariance))
-        if self.changes.state is State.TRACKING:
-            other = self._calibration.update(self._belief, block)
-            if other is not None:
-                self._belief = other
-                self.events.add(EventKind.OFFSET_CHANGED, block.stamp)
+        tracking = self.changes.state is State.TRACKING
+        if tracking and (other := self._calibration.update(self._belief, block)) is not None:
+            self._belief = other
+            self.events.add(EventKind.OFFSET_CHANGED, block.stamp)
 
     def _see_to_events(self, number: int) -> None:
         """Handle the events later than a number."""
@@ -333,10 +334,7 @@ class PayloadEstimator:
     def advice(self, axes: Sequence[RotationAxis] = ()) -> str:
         """Describe the motion from the present pose that would help most; changes nothing.
 
-        Parameters
-        ----------
-        axes : sequence of RotationAxis
-            Axes about which the sensor can be turned; none: its own.
+        `axes` are those about which the sensor can be turned; none: its own.
         """
         slowly = self.changes.slowly.words(self._ended)
         if self._block is None or self.changes.before is not None or self.misfit.cause or slowly:

@@ -26,6 +26,11 @@ PATH_SHARE = 0.9
 PATH_ANGLE = float(np.deg2rad(30.0))
 """Angle travelled over which path-dependent errors relax [rad]."""
 
+SLOW_ANGLE = 1.0
+"""Angle that the sensor frame travels while slow errors of joint torques relax [rad]: 0.5 to 1.4
+on three real arms. They come with positions and velocities of joints, so that no time at rest
+averages them."""
+
 MOST_TURNED = 0.002
 """Most that a joint's angle errs from pose to pose, whatever its zero [rad]."""
 
@@ -61,6 +66,11 @@ def harmonics(direction: FloatArray) -> FloatArray:
         ]
     )
     return np.concatenate([np.sqrt(15.0) * second, np.sqrt(7.0) * cubic])
+
+
+def left(angle: float, relaxing: float) -> float:
+    """Return the share of a relaxing state that is left after an angle travelled [rad]."""
+    return max(float(np.exp(-angle / relaxing)), LEAST_KEPT)
 
 
 class PoseErrors:
@@ -150,4 +160,4 @@ class PoseErrors:
 
     def kept(self, angle: float) -> float:
         """Return the share of the states that remains after an angle travelled [rad]."""
-        return max(float(np.exp(-angle / PATH_ANGLE)), LEAST_KEPT)
+        return left(angle, PATH_ANGLE)

@@ -84,15 +84,16 @@ FRICTION = {'': 1.0, '.slow': 0.5, '.lag': 0.005}
 the size itself, the speed at which it is reached, and its delay [-, -, s]."""
 
 
-def carried_by(batch: FilteredBatch) -> tuple[int, tuple[int, int, bool], float]:
-    """Return what a batch carries: `joints`, the three of an arm, and the robot's number.
+def carried_by(batch: FilteredBatch) -> tuple[int, tuple[int, int, bool], int, float]:
+    """Return what a batch carries: `joints`, the three of an arm, slow errors, robot's number.
 
     The three are `gains`, `arm` and `rubbing` of `SystematicErrors`.
     """
     gains, errors = batch.by_gain.shape[1], batch.sensitivity.shape[2]
     # Behind a sensor the errors are of friction, otherwise of an arm that weighs.
     arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
-    return batch.motion_by_joint.shape[2], arm, float(np.nan_to_num(batch.robot_number[0]))
+    slow, number = batch.by_slow.shape[2], float(np.nan_to_num(batch.robot_number[0]))
+    return batch.motion_by_joint.shape[2], arm, slow, number
 
 
 class SystematicErrors:

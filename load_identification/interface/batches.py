@@ -100,7 +100,7 @@ class SynchronizedBatch(Batch):
 LEFT_OUT = {
     'gravity': (3,), 'rest': (), 'motion_by_joint': (9, 0), 'gravity_by_tilt': (3, 0),
     'whitening': (0, 0), 'joint_motion': (3, 0), 'sensitivity': (6, 0), 'by_gain': (0, 6, 6),
-    'acceleration_noise': (6, 0), 'robot_number': (),
+    'acceleration_noise': (6, 0), 'robot_number': (), 'by_slow': (6, 0),
 }  # fmt: skip
 """Optional arrays of a filtered batch, each with its shape per sample."""
 
@@ -158,6 +158,9 @@ class FilteredBatch(Batch):
     robot_number: FloatArray = field(default_factory=_nothing)
     """Equal for robots that move the sensor alike, see `model/robot`, (n,) [-]; NaN if
     unknown."""
+    by_slow: FloatArray = field(default_factory=_nothing)
+    """Sensitivity of the wrench to the slow error of each torque of an arm whose joints weigh, of
+    one standard deviation each, (n, 6, J) [N, N m]; J = 0 if there is none."""
 
     def __post_init__(self) -> None:
         # Every array has n samples, so that code that cuts a batch need not treat them apart.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio
+import scipy.signal
 
 from load_identification.arm.arm_estimate import identified_arm
 from load_identification.arm.arm_file import IdentifiedArm
@@ -63,7 +64,21 @@ class Run:
     velocity: FloatArray
     torque: FloatArray
 
-    def measured(self, seed: int, noise: float = NOISE, begin: float = 0.0) -> EffortBatch:
+    def wandering(self, seed: int, size: FloatArray, lasting: float = 0.8) -> Run:
+        """Return the run with errors of the torques that wander, as of gears and friction.
+
+        `size` (7,) are their standard deviations, `lasting` is the time in which their correlation
+        falls to 37 % [N m, s].
+        """
+        kept = float(np.exp(-(self.stamps[1] - self.stamps[0]) / lasting))
+        steps = np.random.default_rng(seed).standard_normal(self.torque.shape)
+        steps[1:] *= np.sqrt(1.0 - kept**2)
+        error = scipy.signal.lfilter([1.0], [1.0, -kept], steps, axis=0)
+        return replace(self, torque=self.torque + size * error)
+
+    def measured(
+        self, seed: int, noise: FloatArray | float = NOISE, begin: float = 0.0
+    ) -> EffortBatch:
         """Return joint states with the noise of a seed, from a given time on [s]."""
         torque = self.torque + noise * np.random.default_rng(seed).standard_normal(
             self.torque.shape
@@ -174,6 +189,7 @@ def certain(arm: Arm, drive: DriveModel, drives: FloatArray, noise: float) -> Id
         parameters=arm.nominal,
         drives=drives,
         noise=np.full(len(arm.joints), noise),
+        slow=np.zeros(len(arm.joints)),
         cutoff=CUTOFF,
         covariance=np.zeros((arm.nominal.size + drives.size + len(arm.joints),) * 2),
         velocities=True,

@@ -42,6 +42,7 @@ def identified(drive: DriveModel, seed: int = 1) -> IdentifiedArm:
         parameters=arm.nominal,
         drives=rng.uniform(0.1, 0.9, (JOINTS, len(drive.terms))),
         noise=rng.uniform(0.01, 0.2, JOINTS),
+        slow=rng.uniform(0.0, 0.2, JOINTS),
         cutoff=12.5,
         covariance=1e-4 * root @ root.T,
         velocities=drive.offset,
@@ -58,7 +59,7 @@ def test_what_is_written_is_read(tmp_path: Path, drive: DriveModel) -> None:
         assert getattr(read, name) == getattr(arm, name)
     # Written in full: a link at the border of what can be built is not rounded across it.
     assert np.array_equal(read.parameters, arm.parameters)
-    for name in ('gravity', 'drives', 'noise', 'covariance'):
+    for name in ('gravity', 'drives', 'noise', 'slow', 'covariance'):
         # Nine digits are written.
         np.testing.assert_allclose(getattr(read, name), getattr(arm, name), rtol=1e-8)
 
@@ -70,6 +71,17 @@ def test_a_file_from_before_friction_under_load_is_read(tmp_path: Path) -> None:
     del content['drive']['stribeck_velocity'], content['drive']['load_friction']
     path.write_text(yaml.safe_dump(content))
     assert read_arm_model(path).drive == DRIVES[1]
+
+
+def test_noise_of_a_file_from_before_slow_errors_may_be_slow(tmp_path: Path) -> None:
+    path = tmp_path / 'arm.yaml'
+    write_arm_model(path, identified(DRIVES[1]))
+    content = yaml.safe_load(path.read_text())
+    for joint in content['joints']:
+        del joint['slow_error']
+    path.write_text(yaml.safe_dump(content))
+    read = read_arm_model(path)
+    np.testing.assert_array_equal(read.slow, read.noise)
 
 
 def test_friction_of_all_of_the_load_is_refused() -> None:
@@ -120,6 +132,8 @@ CASES = [
     (('drive', 'offset'), 'no', r"drive.offset is 'no'; it must be true or false"),
     (('joints',), {}, r'joints is \{\}; it must be a list'),
     (('joints', 1, 'noise'), 0.0, r'noise of joint_1 is 0.0'),
+    (('joints', 1, 'slow_error'), -0.1, r'slow_error of joint_1 is -0.1; it must not be below 0'),
+    (('joints', 1, 'slow_error'), 'much', r"joint_1.slow_error is 'much'; it must be a number"),
     (('joints', 1, 'effort_scale'), 0.0, r'effort_scale of joint_1 is 0; it must be another'),
     (('joints', 1, 'parameters', 'm'), 'heavy', r"joint_1.parameters.m is 'heavy'"),
     (('joints', 1, 'parameters', 'Ixx'), -1.0, r'link_1 are of no physically consistent body'),

@@ -10,8 +10,29 @@ from load_identification.estimation.payload_estimate import EstimatorSettings, P
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.systematic_errors import NO_ERRORS
 from load_identification.interface.batches import EffortBatch
+from load_identification.interface.node_table import BEHIND_JOINTS
+from load_identification.interface.parameters import Parameters
+from load_identification.pipeline.effort_front import behind_joints, effort_filter
+from load_identification.pipeline.settings import payload_estimator
 from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.simulation.weighing_arm import FRAME, MAX_GAP, differentiator
+
+
+def followed(
+    arm: IdentifiedArm, joints: EffortBatch, urdf: str = SEVEN_JOINTS.urdf, frame: str = FRAME
+) -> list[PayloadEstimate]:
+    """Weigh with the defaults of `arm_estimator_node`; return the estimate every half second."""
+    parameters = Parameters(**BEHIND_JOINTS)
+    filtering = effort_filter(arm, parameters)
+    filtering.set_description(urdf, frame)
+    estimator = payload_estimator(behind_joints(parameters, arm))
+    samples, looks = filtering.update(joints), []
+    assert samples is not None
+    half = round(0.5 * parameters.output_rate)
+    for first in range(0, len(samples.stamps), half):
+        estimator.update(samples.select(slice(first, first + half)))
+        looks.append(estimator.estimate())
+    return [look for look in looks if look is not None]
 
 
 def weighed(

@@ -15,6 +15,7 @@ from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.fit import estimate_of, likeliest
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.recording import Recording
+from load_identification.arm.slow_errors import slow_errors
 from load_identification.errors import ParameterError
 from load_identification.interface.names import INTERVAL
 from load_identification.numerics.triangle import triangular
@@ -99,7 +100,7 @@ def identify_loaded(
         rows_of = motion_rows(model, base, scaled)
         model = likeliest(models, base, lambda each: [rows_of(each)], solver)
         rows = loaded_rows(model, base, unloaded, loaded, load)
-    solution, gains = fit_gains(model, base, rows, start, float(load[0]))
+    solution, gains = fit_gains(model, base, rows, start, float(load[0]), loaded.seconds)
     return replace(estimate_of(model, base, solution), gains=gains)
 
 
@@ -166,7 +167,12 @@ def first_gains(rows: Loads) -> FloatArray:
 
 
 def fit_gains(
-    model: ArmModel, base: BaseParameters, rows: Loads, start: FloatArray, mass: float
+    model: ArmModel,
+    base: BaseParameters,
+    rows: Loads,
+    start: FloatArray,
+    mass: float,
+    seconds: FloatArray,
 ) -> tuple[Solution, DriveGains]:
     """Fit base parameters, drive gains and a load of a mass [kg] together.
 
@@ -174,7 +180,7 @@ def fit_gains(
     given gains (J,). The gain's error multiplies the torque, which is noise-free: this is total
     least squares with noise in the signals alone. Weights and covariance are those of `solve` and
     hold for coloured noise. The solution is that of the base parameters, with everything else left
-    free.
+    free. The last rows are those with the load, at given `seconds`.
 
     Raises ParameterError if the drive signals do not show the load.
     """
@@ -198,12 +204,14 @@ def fit_gains(
         raise ParameterError(f'{UNSEEN}: it tells {_poorly_told(model, std[count:], bad)}')
     used = [*range(size), *(count + every)]
     scale = np.append(np.ones(size), gains)
-    load = slice(count - BODY + 1, count)
+    load, carrying = slice(count - BODY + 1, count), slice(n - len(seconds), None)
+    borne = rows.matrix[carrying] @ solution.values[:count] + rows.known[carrying]
     return solution.of_first(size), DriveGains(
         gains=gains,
         covariance=solution.covariance[np.ix_(used, used)] * np.outer(scale, scale),
         load=np.append(mass, solution.values[load]),
         load_std=np.append(0.0, np.where(solution.unknown[load], np.inf, std[load])),
+        slow=slow_errors(seconds, gains * rows.signal[carrying] - borne),
     )
 
 

@@ -87,6 +87,7 @@ class EffortFilter(EffortStage):
         self._model: ArmModel | None = None
         self._errors: ArmErrors
         self._columns: list[int] = []
+        self._slow: IntArray
         self._in_place: tuple[str, ...] = ()
         self._away: set[str] = set()
         self._usual: FloatArray = np.ones(6)
@@ -118,6 +119,7 @@ class EffortFilter(EffortStage):
         self.unseen = unseen_parameters(robot)
         self._model, self.robot, self._errors = model, robot, ArmErrors.of(self.arm, model)
         self._columns = columns
+        self._slow = np.flatnonzero(self.arm.slow[columns])
         self._usual = self._usual_variance(robot)
         self.waiting_for = 'the first joint states'
         self.reset()
@@ -208,6 +210,7 @@ class EffortFilter(EffortStage):
             motion_by_joint=frame_motion.motion_by_joint,
             whitening=whitening(covariance, self._usual[[0, 3]], LEAST_NOISE),
             gravity_by_tilt=frame_motion.gravity_by_tilt,
+            by_slow=found.gain[:, :, self._slow] * self.arm.slow[mine][self._slow],
             sensitivity=found.gain @ self._errors.off(rows, predicted)[:, mine],
             by_gain=np.einsum('nij,nkj,jg->ngik', found.gain, jacobian, self._errors.gain[mine]),
         )

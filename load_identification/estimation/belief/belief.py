@@ -1,6 +1,6 @@
 """The joint posterior of payload, offset and errors: one triangle per walk of the drift bank.
 
-    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k, x_k) h + b_k + e_k
+    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k, x_k) h + b_k + K_k s_k + e_k
 
 A belief is immutable: time updates and measurements return a new one.
 """

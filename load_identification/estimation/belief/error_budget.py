@@ -31,8 +31,9 @@ CAUSES = (
 """Sources in the terms of the field: calibration is split by the classes of systematic errors, in
 their order, the pose field, and what depends on the path to a pose."""
 
-OF_CLASSES, OF_FIELD, OF_PATH = slice(2, 14), 13, 14
-"""Places among the causes: of the priors of all errors, of the pose field, and of the path."""
+OF_CLASSES, OF_ARM, OF_FIELD, OF_PATH = slice(2, 14), 12, 13, 14
+"""Places among the causes: of the priors of all errors, of the arm model among them, of the pose
+field, and of the path."""
 
 NAMES = {len(each): each for each in (('noise', 'drift', 'errors of the cell', 'tool'), CAUSES)}
 """Names of the parts of a budget, by their number: of the sources, or of the causes."""
@@ -206,7 +207,8 @@ def by_cause(
 
     The estimate is linear in the true errors. With P the covariance of all unknowns given the best
     walk, and sigma_j the prior of error j, those of a class c add P_bc diag(1/sigma_c²) P_cb to
-    its variance. The remainder depends on the path to a pose; without errors of the pose it stems
+    its variance. The remainder depends on the path to a pose. Without errors of the pose it is due
+    to slow errors of joint torques, which belong to the arm model; without these as well it stems
     from errors that relax, and counts in proportion.
 
     Parameters
@@ -236,9 +238,10 @@ def by_cause(
     parts[OF_FIELD] = squares[count:].sum(axis=0) + rows**2 @ alike
     sums = parts[OF_CLASSES].sum(axis=0)
     most = split[2] / np.maximum(sums, 1e-300)
-    parts[OF_CLASSES] *= np.minimum(most, 1.0) if model.pose.used else np.where(sums > 0, most, 1)
+    relaxing = model.pose.used or model.slow > 0
+    parts[OF_CLASSES] *= np.minimum(most, 1.0) if relaxing else np.where(sums > 0, most, 1)
     left = np.maximum(split[2] - parts[OF_CLASSES].sum(axis=0), 0.0)
-    parts[OF_PATH if model.pose.used else 0] += left
+    parts[OF_PATH if model.pose.used else OF_ARM if relaxing else 0] += left
     return parts
 
 

@@ -1,6 +1,6 @@
 """Define the unknowns of payload, sensor and cell: order, priors, and rows of a block.
 
-    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k, x_k) h + b_k + e_k
+    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k, x_k) h + b_k + K_k s_k + e_k
 
 The unknowns that a time update changes at every block come first, the inertial parameters last;
 see `numerics.triangle`.
@@ -9,7 +9,7 @@ see `numerics.triangle`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from load_identification.estimation.belief.linearisation import LEVER
 from load_identification.estimation.belief.noise_levels import by_group
 from load_identification.estimation.drift import Bank
 from load_identification.estimation.measurement import PARAMETERS, UNIT, Block
-from load_identification.estimation.pose_errors import PoseErrors
+from load_identification.estimation.pose_errors import SLOW_ANGLE, PoseErrors, left
 from load_identification.estimation.systematic_errors import CLASSES, SystematicErrors
 from load_identification.numerics.triangle import walk
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -51,11 +51,18 @@ class Model:
     """Time constant of forgetting under excitation [s]; infinite: never."""
     steps: FloatArray
     """Quantisation steps of force and torque, (2,); 0: none [N, N m]."""
+    slow: int = field(default=0, kw_only=True)
+    """Number of joint torques that have a slow error, of an arm that weighs."""
+
+    @cached_property
+    def of_torques(self) -> slice:
+        """Indices of the slow errors of joint torques, in units of their standard deviations."""
+        return slice(0, self.slow)
 
     @cached_property
     def path(self) -> slice:
         """Indices of the relaxing path states."""
-        return slice(0, len(self.pose.path_std))
+        return slice(self.slow, self.slow + len(self.pose.path_std))
 
     @cached_property
     def offset(self) -> slice:
@@ -105,6 +112,7 @@ class Model:
         """Return the prior standard deviations, (size,), scaled by a factor per class."""
         return np.concatenate(
             [
+                np.ones(self.slow),
                 path_part * scales[FIELD] * self.pose.path_std,
                 WIDE_OFFSET,
                 scales[self.systematic.group] * self.systematic.std,
@@ -121,7 +129,9 @@ class Model:
         weight: FloatArray,
         load: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the time update of path states and offset: factor kept, and variance added.
+        """Return the time update of all that stands first: factor kept, and variance added.
+
+        That is the slow errors of joint torques, the path states and the offset.
 
         Parameters
         ----------
@@ -135,14 +145,16 @@ class Model:
 
         Returns
         -------
-        keep, variances : (12,) and (k, 12) arrays
+        keep, variances : (c,) and (k, c) arrays, c = 12 behind a sensor
         """
         kept = self.pose.kept(angle)
         keep = np.ones(self.offset.stop)
         keep[self.path] = kept
+        keep[self.of_torques] = slow = left(angle, SLOW_ANGLE)
         path = max(1.0, float(scales[FIELD])) * self.pose.path_std_under(load)
         variances = np.zeros((len(weight), len(keep)))
         variances[:, self.path] = (self.bank.parts(weight)[:, None] * path) ** 2 * (1.0 - kept**2)
+        variances[:, self.of_torques] = 1.0 - slow**2
         variances[:, self.offset] = self.bank.walks**2 * elapsed
         return keep, variances
 
@@ -234,6 +246,7 @@ class Model:
             That of the systematic errors; zeros. Only those of base and joints count.
         """
         rows = self.of_pose(block.harmonics, block.position)
+        rows[:, self.of_torques] = block.by_slow
         rows[:, self.offset] = UNIT
         rows[:, self.errors] = self.systematic.columns(block, body)
         rows[:, self.body] = block.matrix

@@ -106,6 +106,29 @@ def test_currents_weigh_a_load_by_gains_that_another_has_told(
     assert found.std[0] != pytest.approx(unsure.std[0])
 
 
+def test_slow_errors_are_those_under_the_load_where_these_are_larger() -> None:
+    size = np.linspace(0.2, 0.5, 7)
+    with_load = run(24.0, 1, KNOWN, 125.0)
+    logs = []
+    for seed, own in ((0, run(24.0, 0, None, 125.0)), (1, with_load.wandering(5, size))):
+        j = own.measured(seed)
+        signal = j.effort / GAINS
+        logs.append(Recording.held('it', j.names, j.stamps, j.position, j.velocity, signal))
+    drive = DriveModel('symmetric', 'symmetric', offset=True)
+    session = identify_and_test(
+        ArmModel(Arm(SEVEN_JOINTS.urdf, joints=logs[0].joints), drive),
+        logs[:1],
+        None,
+        Settings(cutoff=10.0, bandwidth=10.0, transition_velocities=()),
+        Loaded(logs[1], KNOWN.mass),
+    )
+    # Some 15 independent values of each, of which the fit takes some.
+    assert (session.slow > 0.3 * size).all()
+    assert (session.slow < 1.5 * size).all()
+    unloaded = replace(session, estimate=replace(session.estimate, gains=None)).slow
+    assert (unloaded < 0.3 * session.slow).all()
+
+
 @pytest.mark.parametrize(
     ('options', 'says'),
     [
