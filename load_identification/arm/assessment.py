@@ -46,6 +46,14 @@ LEAST_WEIGHT = 0.05
 
 STANDARD_GRAVITY = 9.80665
 
+MUCH_WORSE = 1.25
+"""Error of one channel of a sensor, in units of that of the description, from which on it is named
+by itself. All channels tell of the same links, and cross-talk, which neither knows, may favour
+either in one of them [-]."""
+
+SAMPLES = ('seconds', 'measured', 'predicted', 'consistent', 'nominal')
+"""Of a prediction, the arrays of n samples."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -63,8 +71,9 @@ class Prediction:
     """NaN where nothing was measured, (n, k)."""
     consistent: FloatArray
     nominal: FloatArray
-    """Predicted by the consistent links with the same drives or offsets, and by the links of the
-    description without any drives, (n, k)."""
+    """Predicted by the consistent links with the same drives, and by the links of the description
+    without any drives, (n, k). All three have the offset of a sensor, of each recording its own,
+    with which they explain it best."""
     bandwidth: float | None = None
     """Of both sides [Hz]."""
     gravity: FloatArray | None = None
@@ -112,13 +121,20 @@ def predict(
     if settings.method != 'acceleration_free' or isinstance(estimate.model, ArmModel):
         logs = [filtered([one], WIDER * settings.bandwidth) for one in recordings]
         return predict_motion(estimate, logs, source, settings.bandwidth)
-    found = low_passed_rows(estimate.model, estimate.base, recordings, settings.bandwidths)
-    rows, seconds, gain = found
-    used = gain >= SETTLED
-    if not used.any():
+    parts = []
+    for one in recordings:
+        found = low_passed_rows(estimate.model, estimate.base, [one], settings.bandwidths)
+        rows, seconds, gain = found
+        used = gain >= SETTLED
+        if used.any():
+            settled = WeightedRows(rows.matrix[used], rows.values[used])
+            parts.append(_prediction(estimate, settled, seconds[used], source))
+    if not parts:
         raise RecordingError(f'{source}: {seconds[-1]:.2f} s are too short for the low-pass')
-    settled = WeightedRows(rows.matrix[used], rows.values[used])
-    return _prediction(estimate, settled, seconds[used], source)
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in SAMPLES
+    }
+    return replace(parts[0], **arrays)
 
 
 def predict_motion(
@@ -134,9 +150,8 @@ def predict_motion(
         smooth, values = low_passed(log, three, bandwidth)
         measured = estimate.model.measured(smooth.motion, smooth.measured)
         parts.append((smooth.seconds, measured, *np.split(values, 3, axis=1)))
-    names = ('seconds', 'measured', 'predicted', 'consistent', 'nominal')
     joined = map(np.concatenate, zip(*parts, strict=True))
-    arrays: dict[str, Any] = dict(zip(names, joined, strict=True))
+    arrays: dict[str, Any] = dict(zip(SAMPLES, joined, strict=True))
     gravity = _shown_gravity(estimate.model, logs)
     return replace(wide, **arrays, bandwidth=bandwidth, gravity=gravity)
 
@@ -185,18 +200,21 @@ def _prediction(
     estimate: ArmEstimate, rows: WeightedRows, seconds: FloatArray, source: str
 ) -> Prediction:
     model, to_base = estimate.model, estimate.base.to_base
-    nominal = rows.matrix @ to_base(model.nominal)
+    known = (estimate.values, to_base(estimate.consistent), to_base(model.nominal))
+    three = [rows.matrix @ values for values in known]
     if not isinstance(model, ArmModel):
-        # The offset of a sensor is nowhere in a description: that with which the links fit best.
-        nominal = nominal + np.mean(rows.values - nominal, axis=0)
+        # The offset of a sensor is nowhere in a description, and of each recording another one:
+        # for all of them that with which they explain it best.
+        three = [each + np.mean(rows.values - each, axis=0) for each in three]
+    predicted, consistent, nominal = three
     return Prediction(
         source=source,
         channels=model.channels,
         units=model.channel_units,
         seconds=seconds,
         measured=rows.values,
-        predicted=rows.matrix @ estimate.values,
-        consistent=rows.matrix @ to_base(estimate.consistent),
+        predicted=predicted,
+        consistent=consistent,
         nominal=nominal,
     )
 
@@ -218,27 +236,32 @@ def verdict(
         )
     warnings += _unlikely_masses(estimate)
     causes = _unexplained(estimate, prediction, odd)
-    unusable = _unusable(prediction)
+    unusable = _unusable(prediction, estimate.model.one_sensor)
     if unusable and not causes:
         unusable[-1] += '; was it recorded on the same arm, with the same load?'
     return not (unresolved or causes or unusable), [*causes, *unusable, *warnings]
 
 
-def _unusable(prediction: Prediction) -> list[str]:
+def _unusable(prediction: Prediction, one_sensor: bool) -> list[str]:
     """Say which channels, or all, what is written predicts no better than others do."""
     out, measured = [], prediction.measured
-    written = prediction.rms(measured - prediction.consistent)
-    for known, words in (
-        (prediction.nominal, 'no better than by the description'),
-        (0.0 * measured, 'with an error of more than 100 %, no better than by zero'),
+    # As good as exact is good enough.
+    least = np.maximum(EXACT * prediction.rms(measured), np.finfo(float).tiny)
+    written = np.maximum(prediction.rms(measured - prediction.consistent), least)
+    for known, most, words in (
+        (
+            prediction.nominal,
+            MUCH_WORSE if one_sensor else 1.0,
+            'no better than by the description',
+        ),
+        (0.0 * measured, 1.0, 'with an error of more than 100 %, no better than by zero'),
     ):
-        errors = prediction.rms(measured - known)
-        # As good as exact is good enough.
-        worse = (written > errors) & (written > EXACT * prediction.rms(measured))
-        if worse.all() or np.linalg.norm(written) > np.linalg.norm(errors) > 0.0:
+        ratios = written / np.maximum(prediction.rms(measured - known), least)
+        # Each channel by its own scale: N and N m do not add up.
+        if np.sum(np.log(ratios)) > 0.0:
             out.append(f'what was not fitted is predicted {words}')
-        elif worse.any():
-            names = [n for n, w in zip(prediction.channels, worse, strict=True) if w]
+        elif np.any(ratios > most):
+            names = [n for n, r in zip(prediction.channels, ratios, strict=True) if r > most]
             out.append(f'{", ".join(names)}: predicted {words}')
     return out
 
