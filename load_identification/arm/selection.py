@@ -51,6 +51,12 @@ STRIBECK_VELOCITIES = (0.1, 0.05, 0.2, 0.4)
 TRANSITIONS = (0.03, 0.01, 0.1)
 """Transition velocities of friction to compare drives with [rad/s, m/s]."""
 
+ROTORS = (
+    'the links explain the efforts far better with the inertia of rotors, which torques or '
+    'currents of motors contain: give --rotor-inertia'
+)
+"""Said where efforts without them would seem to be early."""
+
 MOST = 6000
 """Samples are thinned to as many."""
 
@@ -78,7 +84,8 @@ class Choice:
     one, (k,)."""
     late: str = ''
     unsure: str = ''
-    """How late the efforts seem, and which joints could be odd without notice; in words."""
+    """How late the efforts seem, or that rotors are in them, and which joints could be odd without
+    notice; in words."""
 
 
 def choose(model: Model, recordings: Sequence[Recording], settings: Settings) -> Choice:
@@ -182,12 +189,19 @@ class _Trial:
             return own
 
         late = lateness(log, lambda each: of(each)._cost(choice, turning=False))
+        words = late_in_words(late) if late else ''
+        turned = _with_drive(choice, rotor_inertia=True)
+        if late < 0.0 and turned.model.names != choice.model.names:
+            # Friction of a moment later is friction and an acceleration, as that of rotors.
+            early = of(earlier(log, late))._cost(choice, turning=False)
+            if of(log)._cost(turned, turning=False)[0].mean() <= early[0].mean():
+                choice, late, words = turned, 0.0, ROTORS
         # Joints that a low-pass delays seem to have another unit.
         parts = of(earlier(log, late))._pieces(choice, nominal=True)
         if np.any((scale := disagreement(parts)) != 1.0):
             return scale, '', ''
-        if late:
-            return None, late_in_words(late), ''
+        if words:
+            return None, words, ''
         return None, '', unsure(parts, choice.model.channels)
 
     def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:
