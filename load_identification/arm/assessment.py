@@ -128,7 +128,7 @@ def predict(
         used = gain >= SETTLED
         if used.any():
             settled = WeightedRows(rows.matrix[used], rows.values[used])
-            parts.append(_prediction(estimate, settled, seconds[used], source))
+            parts.append(_prediction(estimate, settled, seconds[used], source, gain[used]))
     if not parts:
         raise RecordingError(f'{source}: {seconds[-1]:.2f} s are too short for the low-pass')
     arrays: dict[str, Any] = {
@@ -144,8 +144,9 @@ def predict_motion(
     parts = []
     for log in logs:
         rows_of = motion_rows(estimate.model, estimate.base, log)
-        wide = _prediction(estimate, rows_of(estimate.model), log.seconds, source)
-        del rows_of
+        rows, gain = rows_of(estimate.model), np.ones(len(log.seconds))
+        wide = _prediction(estimate, rows, log.seconds, source, gain)
+        del rows_of, rows
         three = np.hstack([wide.predicted, wide.consistent, wide.nominal])
         smooth, values = low_passed(log, three, bandwidth)
         measured = estimate.model.measured(smooth.motion, smooth.measured)
@@ -197,15 +198,17 @@ def _shares(model: Model, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> Flo
 
 
 def _prediction(
-    estimate: ArmEstimate, rows: WeightedRows, seconds: FloatArray, source: str
+    estimate: ArmEstimate, rows: WeightedRows, seconds: FloatArray, source: str, gain: FloatArray
 ) -> Prediction:
+    """Predict one recording, filters passing a gain (n,) of a constant."""
     model, to_base = estimate.model, estimate.base.to_base
     known = (estimate.values, to_base(estimate.consistent), to_base(model.nominal))
     three = [rows.matrix @ values for values in known]
     if not isinstance(model, ArmModel):
         # The offset of a sensor is nowhere in a description, and of each recording another one:
         # for all of them that with which they explain it best.
-        three = [each + np.mean(rows.values - each, axis=0) for each in three]
+        share = gain / (gain @ gain)
+        three = [each + np.outer(gain, share @ (rows.values - each)) for each in three]
     predicted, consistent, nominal = three
     return Prediction(
         source=source,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -263,13 +264,15 @@ class _Trial:
         log = self._filtered(choice.cutoff, choice.velocities).log
         measured = model.measured(log.motion, log.measured)
         known = np.isfinite(measured)
-        rows = model.regressor(*log.motion)
+        rows = model.with_one_offset(log.seconds, model.regressor(*log.motion))
         size = rows.shape[2] + 3
         prior = np.pad(np.eye(2) / TILT_STD, ((0, 0), (size - 3, 1)))
         values, start = model.nominal, np.append(model.nominal, np.zeros(2))
         across = _across(model.arm.gravity)
         for _ in range(2):
-            columns = [rows, self._tilts(log, values[model.links], across), measured[..., None]]
+            tilts = self._tilts(log, values[model.links], across)
+            tilts = model.with_one_offset(log.seconds, tilts)
+            columns = [rows, tilts, measured[..., None]]
             whole = (np.concatenate(columns, axis=2) / noise[:, None])[known]
             stacked = np.vstack([triangular(np.vstack([whole, np.zeros((size, size))])), prior])
             found = nearest_links(stacked, start, model.arm.behind, 1.0, model.positive)
@@ -298,9 +301,11 @@ class _Trial:
 
     def _samples(self, log: FilteredRecording) -> _Samples:
         """Return what is compared of samples behind a filter."""
-        log = log.select(slice(None, None, _stride(len(log.seconds))))
-        links, nominal = self._model.link_rows(*log.motion), self._model.nominal[self._model.links]
-        tilts = self._tilts(log, nominal, _across(self._model.arm.gravity))
+        log, model = log.select(slice(None, None, _stride(len(log.seconds)))), self._model
+        nominal, one = model.nominal[model.links], partial(model.with_one_offset, log.seconds)
+        links = one(model.link_rows(*log.motion))
+        tilts = one(self._tilts(log, nominal, _across(model.arm.gravity)))
+        log = replace(log, measured=one(log.measured))
         return _Samples(log, links[..., self._links], tilts, links @ nominal)
 
     def _tilts(
