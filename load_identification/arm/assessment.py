@@ -47,9 +47,9 @@ LEAST_WEIGHT = 0.05
 STANDARD_GRAVITY = 9.80665
 
 MUCH_WORSE = 1.25
-"""Error of one channel of a sensor, in units of that of the description, from which on it is named
-by itself. All channels tell of the same links, and cross-talk, which neither knows, may favour
-either in one of them [-]."""
+"""Error of one channel of a sensor, in units of that of the description or of an offset alone,
+from which on it is named by itself. All channels tell of the same links, and cross-talk, which
+neither knows, may favour either in one of them [-]."""
 
 SAMPLES = ('seconds', 'measured', 'predicted', 'consistent', 'nominal')
 """Of a prediction, the arrays of n samples."""
@@ -251,13 +251,15 @@ def _unusable(prediction: Prediction, one_sensor: bool) -> list[str]:
     # As good as exact is good enough.
     least = np.maximum(EXACT * prediction.rms(measured), np.finfo(float).tiny)
     written = np.maximum(prediction.rms(measured - prediction.consistent), least)
-    for known, most, words in (
-        (
-            prediction.nominal,
-            MUCH_WORSE if one_sensor else 1.0,
-            'no better than by the description',
-        ),
-        (0.0 * measured, 1.0, 'with an error of more than 100 %, no better than by zero'),
+    most, nothing = 1.0, np.zeros_like(measured)
+    bare = 'with an error of more than 100 %, no better than by zero'
+    if one_sensor:
+        # All predictions of a sensor have an offset.
+        most, nothing = MUCH_WORSE, nothing + np.mean(measured, axis=0)
+        bare = 'no better than by an offset alone'
+    for known, words in (
+        (prediction.nominal, 'no better than by the description'),
+        (nothing, bare),
     ):
         ratios = written / np.maximum(prediction.rms(measured - known), least)
         # Each channel by its own scale: N and N m do not add up.

@@ -47,11 +47,12 @@ def on_a_base_sensor(
     appended: bytes = b'',
     nominal: str = NOMINAL,
     cross_talk: float = 0.0,
+    sign: float = 1.0,
 ) -> Path:
     """Write a recording of the arm on a sensor that is not at the root; see also `write`.
 
-    Published are the velocities of the motion, or others. Force along x has a share of the torque
-    about y, the cross-talk [1/m].
+    Published are the velocities of the motion, or others. Force along x has a sign, and a share of
+    the torque about y, the cross-talk [1/m].
     """
     model = pinocchio.buildModelFromXML(TRUTH.replace('</robot>', f'{SENSOR}</robot>'))
     placement = model.frames[model.getFrameId('under')].placement
@@ -61,7 +62,7 @@ def on_a_base_sensor(
         root.vector = vector
         felt.append(-placement.actInv(root).vector)
     wrench = np.array(felt) + offset
-    wrench[:, 0] += cross_talk * wrench[:, 4]
+    wrench[:, 0] = sign * wrench[:, 0] + cross_talk * wrench[:, 4]
     wrench += np.random.default_rng(seed).normal(0.0, 0.02, wrench.shape)
     times = np.arange(len(wrench)) / rate
     q, qd, _ = motion
@@ -148,6 +149,20 @@ def test_channels_of_one_sensor_are_judged_together_each_by_its_scale(
     (force,) = re.findall(r'^ fx .*', out, re.M)
     _, written, _, _, nominal = (float(x) for x in re.findall(r'\d+\.\d+', force))
     assert nominal < written < 1.1 * nominal
+
+
+def test_a_channel_of_the_opposite_sign_is_found_below_a_large_offset(
+    tmp_path: Path, command: Command
+) -> None:
+    """What is left of it is small beside the offset."""
+    offset = BASE_OFFSET + 150.0
+    paths = [
+        on_a_base_sensor(tmp_path / f'reversed_{k}', motion, RATE, k, offset, sign=-1.0)
+        for k, motion in enumerate((MOTION, OTHER_MOTION))
+    ]
+    status, out, _ = command(paths[0], '--sensor', 'base', '--held-out', paths[1])
+    assert status == NOT_IDENTIFIED
+    assert 'fx: predicted no better than by an offset alone' in out
 
 
 def part_of(motion: JointMotion, samples: slice) -> JointMotion:
