@@ -25,7 +25,6 @@ import scipy.signal
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import (
     NOT_IDENTIFIABLE,
     arm_base_parameters,
@@ -37,6 +36,7 @@ from load_identification.arm.dynamics.tree import FROM_PINOCCHIO, Arm
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
 from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_stages, motion_rows
+from load_identification.arm.prediction import relative_error
 from load_identification.arm.settings import Settings
 from load_identification.numerics.weighted_solution import Solver, noise_levels, solve
 from load_identification.recordings.arm import read_efforts

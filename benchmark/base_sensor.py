@@ -30,13 +30,13 @@ from rich.console import Console
 from rich.table import Table
 
 from load_identification.arm.arm_estimate import ArmEstimate
-from load_identification.arm.assessment import predict
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import WrenchModel
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.fit import identify_rows
 from load_identification.arm.identification import identify
 from load_identification.arm.methods.least_squares import motion_rows
+from load_identification.arm.prediction import predict
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import CHANNELS

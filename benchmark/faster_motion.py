@@ -33,11 +33,11 @@ from rich.progress import track
 from rich.table import Table
 
 from load_identification.arm import fit
-from load_identification.arm.assessment import Prediction, predict, relative_error
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify, identify_and_test
+from load_identification.arm.prediction import Prediction, predict, relative_error
 from load_identification.arm.recording import Recording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings

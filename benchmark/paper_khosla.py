@@ -29,11 +29,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import NOT_IDENTIFIABLE, arm_base_parameters
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.arm.filtering import FilteredRecording, filtered
 from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_stages, motion_rows
+from load_identification.arm.prediction import relative_error
 from load_identification.arm.recording import Recording
 from load_identification.numerics.weighted_solution import Solver, solve
 from load_identification.simulation.khosla_kanade import CMU_DD_ARM_II, PaperArm, Row, nearest

@@ -27,11 +27,11 @@ from rich.console import Console
 from rich.table import Table
 
 from load_identification.arm.arm_estimate import ArmEstimate
-from load_identification.arm.assessment import Prediction
 from load_identification.arm.dynamics.rows import WrenchModel
 from load_identification.arm.dynamics.tree import FROM_PINOCCHIO, PARAMETERS, Arm
 from load_identification.arm.identification import identify
 from load_identification.arm.methods.acceleration_free import low_passed_rows
+from load_identification.arm.prediction import Prediction
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.names import INTERVAL

@@ -29,7 +29,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters, base_regressor
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
@@ -45,6 +44,7 @@ from load_identification.arm.planning.experiments import (
     locked_postures,
 )
 from load_identification.arm.planning.plan_file import plan_path
+from load_identification.arm.prediction import relative_error
 from load_identification.interface.names import INTERVAL
 from load_identification.motion.limits import Limits, arm_limits
 from load_identification.motion.sines import Oscillation

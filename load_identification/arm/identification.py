@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.arm.arm_estimate import ArmEstimate
-from load_identification.arm.assessment import Prediction, predict, predict_motion, verdict
+from load_identification.arm.assessment import verdict
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.filtering import (
@@ -23,6 +23,7 @@ from load_identification.arm.methods.drive_gains import Loaded, identify_loaded,
 from load_identification.arm.methods.least_squares import LEAST_SHARE, joint_stages, motion_rows
 from load_identification.arm.methods.spectrum import inside, planned_windows, spectrum_stages
 from load_identification.arm.planning.plan_file import ExperimentPlan
+from load_identification.arm.prediction import Prediction, predict, predict_motion
 from load_identification.arm.recording import Recording
 from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings

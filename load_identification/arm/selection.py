@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from load_identification.arm.agreement import (
     lateness,
     unsure,
 )
-from load_identification.arm.assessment import WIDER, weights
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, Model
@@ -31,6 +31,7 @@ from load_identification.arm.filtering import (
     without_reversals,
 )
 from load_identification.arm.methods.least_squares import pieces
+from load_identification.arm.prediction import WIDER, weights
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import joined
@@ -50,6 +51,12 @@ STRIBECK_VELOCITIES = (0.1, 0.05, 0.2, 0.4)
 
 TRANSITIONS = (0.03, 0.01, 0.1)
 """Transition velocities of friction to compare drives with [rad/s, m/s]."""
+
+ROTORS = (
+    'the links explain the efforts far better with the inertia of rotors, which torques or '
+    'currents of motors contain: give --rotor-inertia'
+)
+"""Said where efforts without them would seem to be early."""
 
 MOST = 6000
 """Samples are thinned to as many."""
@@ -78,7 +85,8 @@ class Choice:
     one, (k,)."""
     late: str = ''
     unsure: str = ''
-    """How late the efforts seem, and which joints could be odd without notice; in words."""
+    """How late the efforts seem, or that rotors are in them, and which joints could be odd without
+    notice; in words."""
 
 
 def choose(model: Model, recordings: Sequence[Recording], settings: Settings) -> Choice:
@@ -182,12 +190,19 @@ class _Trial:
             return own
 
         late = lateness(log, lambda each: of(each)._cost(choice, turning=False))
+        words = late_in_words(late) if late else ''
+        turned = _with_drive(choice, rotor_inertia=True)
+        if late < 0.0 and turned.model.names != choice.model.names:
+            # Friction of a moment later is friction and an acceleration, as that of rotors.
+            early = of(earlier(log, late))._cost(choice, turning=False)
+            if of(log)._cost(turned, turning=False)[0].mean() <= early[0].mean():
+                choice, late, words = turned, 0.0, ROTORS
         # Joints that a low-pass delays seem to have another unit.
         parts = of(earlier(log, late))._pieces(choice, nominal=True)
         if np.any((scale := disagreement(parts)) != 1.0):
             return scale, '', ''
-        if late:
-            return None, late_in_words(late), ''
+        if words:
+            return None, words, ''
         return None, '', unsure(parts, choice.model.channels)
 
     def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:
@@ -249,13 +264,15 @@ class _Trial:
         log = self._filtered(choice.cutoff, choice.velocities).log
         measured = model.measured(log.motion, log.measured)
         known = np.isfinite(measured)
-        rows = model.regressor(*log.motion)
+        rows = model.with_one_offset(log.seconds, model.regressor(*log.motion))
         size = rows.shape[2] + 3
         prior = np.pad(np.eye(2) / TILT_STD, ((0, 0), (size - 3, 1)))
         values, start = model.nominal, np.append(model.nominal, np.zeros(2))
         across = _across(model.arm.gravity)
         for _ in range(2):
-            columns = [rows, self._tilts(log, values[model.links], across), measured[..., None]]
+            tilts = self._tilts(log, values[model.links], across)
+            tilts = model.with_one_offset(log.seconds, tilts)
+            columns = [rows, tilts, measured[..., None]]
             whole = (np.concatenate(columns, axis=2) / noise[:, None])[known]
             stacked = np.vstack([triangular(np.vstack([whole, np.zeros((size, size))])), prior])
             found = nearest_links(stacked, start, model.arm.behind, 1.0, model.positive)
@@ -284,9 +301,11 @@ class _Trial:
 
     def _samples(self, log: FilteredRecording) -> _Samples:
         """Return what is compared of samples behind a filter."""
-        log = log.select(slice(None, None, _stride(len(log.seconds))))
-        links, nominal = self._model.link_rows(*log.motion), self._model.nominal[self._model.links]
-        tilts = self._tilts(log, nominal, _across(self._model.arm.gravity))
+        log, model = log.select(slice(None, None, _stride(len(log.seconds)))), self._model
+        nominal, one = model.nominal[model.links], partial(model.with_one_offset, log.seconds)
+        links = one(model.link_rows(*log.motion))
+        tilts = one(self._tilts(log, nominal, _across(model.arm.gravity)))
+        log = replace(log, measured=one(log.measured))
         return _Samples(log, links[..., self._links], tilts, links @ nominal)
 
     def _tilts(

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from load_identification.arm.arm_estimate import ArmEstimate
-from load_identification.arm.assessment import Prediction
+from load_identification.arm.prediction import Prediction
 from load_identification.errors import ParameterError
 from load_identification.interface.names import INTERVAL, significant
 from load_identification.report.arm_tables import three_digits, with_interval

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
-from load_identification.arm.assessment import Prediction, relative_error
 from load_identification.arm.dynamics.base_parameters import IDENTIFIABLE, IN_COMBINATION
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.identification import Session
+from load_identification.arm.prediction import Prediction, relative_error
 from load_identification.interface.names import INTERVAL, significant
 from load_identification.report.tables import decimals
 

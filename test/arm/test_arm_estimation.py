@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
-from load_identification.arm.assessment import predict_motion
 from load_identification.arm.dynamics.base_parameters import BaseParameters, arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
@@ -17,6 +16,7 @@ from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
 from load_identification.arm.methods.drive_gains import identify_loaded
 from load_identification.arm.methods.least_squares import joint_stages, motion_rows
+from load_identification.arm.prediction import predict_motion
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from load_identification.arm.arm_estimate import ArmEstimate
-from load_identification.arm.assessment import predict
 from load_identification.arm.description import sensor_placement
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import WrenchModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify
+from load_identification.arm.prediction import predict
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.errors import DescriptionError, FrameError, RecordingError

@@ -8,12 +8,12 @@ import pytest
 from arm_bags import GRAVITY, JOINTS, NOMINAL, RATE, TRUTH, stamps_of
 
 from load_identification.arm.arm_estimate import identified_arm
-from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
+from load_identification.arm.prediction import relative_error
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.simulation.motions import smooth_motion
@@ -22,6 +22,9 @@ from load_identification.typing_aliases import FloatArray
 
 LEVEL, SLOPE = np.array([3.0, 4.0, 1.5]), np.array([4.0, 5.0, 1.5])
 """Coulomb and viscous friction [N m, N m s/rad]."""
+
+ROTORS, DAMPED = np.array([1.2, 1.5, 0.45]), 10.0
+"""Inertia at each joint [kg m^2], and viscous friction in units of `SLOPE`: 30 ms of both."""
 
 GAINS = np.array([8.0, -6.0, 3.0])
 """[N m per ampere]."""
@@ -155,16 +158,24 @@ def test_a_load_that_the_description_lacks_is_asked_for() -> None:
 
 
 def recording(
-    seed: int, seconds: float, delay: float = 0.0, low_pass: float = 0.0, bristles: float = 0.0
+    seed: int,
+    seconds: float,
+    delay: float = 0.0,
+    low_pass: float = 0.0,
+    bristles: float = 0.0,
+    motors: bool = False,
 ) -> Recording:
     """Return a motion whose efforts come after a delay [s], or through a low-pass [Hz].
 
-    With bristles Coulomb friction builds up over a way [rad].
+    With bristles Coulomb friction builds up over a way [rad]. Efforts of motors contain `ROTORS`,
+    and `DAMPED` of viscous friction.
     """
     rng, times = np.random.default_rng(seed), np.arange(round(RATE * seconds)) / RATE
     q, qd, qdd = smooth_motion(rng, 3, len(times), 1.0 / RATE)
     dry = bent(q, bristles) if bristles else np.sign(qd)
     effort = PinocchioArm(TRUTH, GRAVITY).torque((q, qd, qdd)) + dry * LEVEL + SLOPE * qd
+    if motors:
+        effort += ROTORS * qdd + (DAMPED - 1.0) * SLOPE * qd
     if delay:
         effort = np.stack([np.interp(times - delay, times, one) for one in effort.T], axis=1)
     if low_pass:
@@ -188,8 +199,9 @@ def identified(
     test: Recording,
     cutoffs: tuple[float, ...] = (10.0,),
     cutoff: float = 10.0,
+    rotor_inertia: bool = False,
 ) -> Session:
-    drive = DriveModel('symmetric', 'symmetric', offset=True)
+    drive = DriveModel('symmetric', 'symmetric', rotor_inertia, offset=True)
     settings = Settings(cutoff=cutoff, cutoffs=cutoffs, bandwidth=10.0)
     return identify_and_test(ArmModel(Arm(NOMINAL), drive), [fit], test, settings)
 
@@ -200,6 +212,7 @@ def identified(
         (0.02, 0.0, 'the efforts are about 20 ms late'),
         # A first step of 20 ms hardly helps here.
         (0.15, 0.0, 'the efforts are about 150 ms late'),
+        (-0.02, 0.0, 'the efforts are about 20 ms early'),
         (-0.2, 0.0, 'the efforts are about 200 ms early'),
         # 75 ms where motion is slow.
         (0.0, 2.0, 'the efforts are about 60 ms late'),
@@ -227,3 +240,20 @@ def test_efforts_in_time_are_not(bristles: float) -> None:
         recording(2, 20.0, bristles=bristles), recording(3, 15.0, bristles=bristles)
     )
     assert not [each for each in session.warnings if 'against the positions' in each]
+
+
+@pytest.mark.parametrize('rotor_inertia', [False, True])
+def test_efforts_of_motors_are_not_early_but_contain_rotors(rotor_inertia: bool) -> None:
+    """Friction with the inertia of rotors is nearly that of a moment later."""
+    logs = recording(2, 20.0, motors=True), recording(3, 15.0, motors=True)
+    session = identified(*logs, rotor_inertia=rotor_inertia)
+    words = ' '.join(session.warnings)
+    assert 'against the positions' not in words
+    assert ('--rotor-inertia' in words) == (not rotor_inertia)
+    assert session.identified == rotor_inertia
+
+
+def test_early_efforts_of_motors_are_named_with_the_rotors_identified() -> None:
+    logs = recording(2, 20.0, -0.05, motors=True), recording(3, 15.0, -0.05, motors=True)
+    session = identified(*logs, rotor_inertia=True)
+    assert session.warnings[0].startswith('the efforts are about 50 ms early')

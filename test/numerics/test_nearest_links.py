@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from random_arms import random_body, random_urdf
 
-from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import BaseParameters, arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.prediction import relative_error
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.nearest_links import (
     PLAIN_WEIGHT,

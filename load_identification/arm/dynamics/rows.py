@@ -95,6 +95,22 @@ class Model(ABC):
         """Return measured values (n, k), NaN where the model does not apply."""
         return values
 
+    def with_one_offset(
+        self, seconds: FloatArray, values: FloatArray, gain: FloatArray | None = None
+    ) -> FloatArray:
+        """Return columns or measurements as if a sensor had one offset in all recordings.
+
+        Parameters
+        ----------
+        seconds : (n,) array
+            Since the beginning of each recording, one recording after the other [s].
+        values : (n, k) or (n, k, c) array
+            Finite.
+        gain : (n,) array, optional
+            What filters pass of a constant; by default one [-].
+        """
+        return values
+
     def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build Y (n, k, P) for motion (n, J)."""
         return np.concatenate([self.link_rows(q, qd, qdd), self.other_rows(q, qd, qdd)], axis=2)
@@ -269,6 +285,28 @@ class WrenchModel(Model):
         """Build the columns (n, 6, 6) of the offsets, or none if weightless."""
         offsets = np.eye(len(CHANNELS))[:, : len(self.names) - self.links.stop]
         return np.broadcast_to(offsets, (len(qd), *offsets.shape))
+
+    def with_one_offset(
+        self, seconds: FloatArray, values: FloatArray, gain: FloatArray | None = None
+    ) -> FloatArray:
+        """Return columns or measurements as if all recordings had the mean of their offsets.
+
+        Least squares of these are those with an offset for each recording: what differs between
+        the recordings, and is constant in each, is taken off both sides (Frisch and Waugh 1933).
+        """
+        starts = np.flatnonzero(np.diff(seconds) <= 0.0) + 1
+        if len(self.names) == self.links.stop or not starts.size:
+            return values
+        gain = np.ones(len(seconds)) if gain is None else gain
+        both = zip(np.split(gain, starts), np.split(values, starts), strict=True)
+        sums = np.array([np.tensordot(g, own, 1) for g, own in both])
+        squares = np.array([g @ g for g in np.split(gain, starts)])
+        levels = sums / squares.reshape(-1, *[1] * (sums.ndim - 1))
+        away = levels - sums.sum(axis=0) / squares.sum()
+        out, ends = values.copy(), [*starts.tolist(), len(seconds)]
+        for first, last, own in zip([0, *ends], ends, away, strict=False):
+            out[first:last] -= np.multiply.outer(gain[first:last], own)
+        return out
 
     def terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of links and offsets, which are constant.

@@ -132,8 +132,9 @@ def low_passed_rows(
     """Return the low-passed rows in the base parameters of a model, their times and gains (n,).
 
     The bandwidths are l and d of the low-passes [rad/s]. Rows of a joint that has rested within
-    the filters' memory have weight zero. Times are since the beginning of a recording [s]; gains
-    are those of a constant, see `LowPassedRows`.
+    the filters' memory have weight zero; a sensor's are as if its offset was the same in all
+    recordings. Times are since the beginning of a recording [s]; gains are those of a constant,
+    see `LowPassedRows`.
 
     Raises RecordingError if a measurement is missing between others: a low-pass cannot omit it.
 
@@ -152,6 +153,7 @@ def low_passed_rows(
     each = zip(recordings, own, strict=True)
     seconds = np.concatenate([one.since_beginning(rows.stamps) for one, rows in each])
     gain = np.concatenate([rows.gain for rows in own])
+    matrix, measured = (model.with_one_offset(seconds, x, gain) for x in (matrix, measured))
     return WeightedRows(matrix, measured, one_sensor=model.one_sensor), seconds, gain
 
 

@@ -31,15 +31,17 @@ def motion_rows(
     """
     links = base.independent < model.links.stop
     of_links, others = base.independent[links], base.independent[~links] - model.links.stop
-    matrix = np.empty((*log.measured.shape, len(links)))
+    matrix = np.zeros((*log.measured.shape, len(links)))
+    for first, motion in zip(range(0, len(matrix), AT_ONCE), pieces(log), strict=True):
+        matrix[first : first + AT_ONCE, :, links] = model.link_rows(*motion)[..., of_links]
+    matrix = model.with_one_offset(log.seconds, matrix)
     parts = [matrix[k : k + AT_ONCE] for k in range(0, len(matrix), AT_ONCE)]
-    for part, motion in zip(parts, pieces(log), strict=True):
-        part[..., links] = model.link_rows(*motion)[..., of_links]
 
     def rows_of(model: Model) -> WeightedRows:
         for part, motion in zip(parts, pieces(log), strict=True):
             part[..., ~links] = model.other_rows(*motion)[..., others]
         measured = model.measured(log.motion, log.measured)
+        measured = model.with_one_offset(log.seconds, measured)
         return WeightedRows(matrix, measured, one_sensor=model.one_sensor)
 
     return rows_of
