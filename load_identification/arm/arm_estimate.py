@@ -144,7 +144,8 @@ def identified_arm(
         Mean square of the residuals of data that were not fitted, in units of the noise of the
         fit. It multiplies the covariance, because friction changes between recordings.
     slow : (J,) array, optional
-        As in `IdentifiedArm`; without it, there is none.
+        As in `IdentifiedArm`, NaN where unknown: all of the noise may be slow then. Without it,
+        there is none.
     """
     model, values = estimate.model, estimate.consistent
     assert isinstance(model, ArmModel)
@@ -172,7 +173,7 @@ def identified_arm(
         parameters=estimate.bodies,
         drives=values[model.links.stop :].reshape(len(model.arm.joints), -1),
         noise=noise,
-        slow=np.zeros(joints) if slow is None else slow,
+        slow=np.zeros(joints) if slow is None else np.where(np.isfinite(slow), slow, noise),
         cutoff=cutoff,
         covariance=covariance,
         velocities=velocities,

@@ -69,12 +69,13 @@ class Session:
     def slow(self) -> FloatArray:
         """Standard deviation of the slow error of each joint torque, (k,) [N m, N].
 
-        That of data that were not fitted, or under the load of `--loaded` if it is larger there.
+        That of data that were not fitted, or under the load of `--loaded` if it is larger there;
+        NaN if neither tells.
         """
         p, gains = self.prediction, self.estimate.gains
         left = np.where(False if p.reversing is None else p.reversing, np.nan, p.measured)
         found = slow_errors(p.seconds, left - p.consistent)
-        return found if gains is None else np.maximum(found, gains.slow)
+        return found if gains is None else np.fmax(found, gains.slow)
 
 
 def identify_and_test(

@@ -16,7 +16,8 @@ APART = 2
 def slow_errors(seconds: FloatArray, residual: FloatArray) -> FloatArray:
     """Return the standard deviation of the slow error of each joint torque, (J,) [N m, N].
 
-    White noise has none: the variance is the covariance of block means `APART` blocks apart.
+    White noise has none: the variance is the covariance of block means `APART` blocks apart; NaN
+    for a joint of which no two are known.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ def slow_errors(seconds: FloatArray, residual: FloatArray) -> FloatArray:
         Measured minus predicted torques behind a low-pass; NaN where unknown [N m, N].
     """
     if not len(seconds):
-        return np.zeros(residual.shape[1])
+        return np.full(residual.shape[1], np.nan)
     number = np.floor(seconds / BLOCK).astype(np.int64)
     first = np.append(0, np.flatnonzero(np.diff(number)) + 1)
     present = np.isfinite(residual)
@@ -36,5 +37,6 @@ def slow_errors(seconds: FloatArray, residual: FloatArray) -> FloatArray:
     both = mean[:-APART] * mean[APART:]
     both[number[first][APART:] - number[first][:-APART] != APART] = np.nan
     used = np.isfinite(both)
-    covariance = np.where(used, both, 0.0).sum(axis=0) / np.maximum(used.sum(axis=0), 1)
+    total, count = np.where(used, both, 0.0).sum(axis=0), used.sum(axis=0)
+    covariance = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
     return np.asarray(np.sqrt(np.maximum(covariance, 0.0)))

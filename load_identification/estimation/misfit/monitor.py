@@ -61,11 +61,12 @@ class MisfitMonitor:
         self._agreed = 0
         self._due = 0
         self._changed = 0.0
+        self._stood = False
 
     @property
     def cause(self) -> str:
         """Why no payload explains the measured wrench, in words; empty if unknown."""
-        return self.named.words
+        return f'{self.named.words}; {words.STANDS}' if self._stood else self.named.words
 
     @property
     def suspicion(self) -> str:
@@ -123,9 +124,10 @@ class MisfitMonitor:
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
         self._last = found
-        lasting = found.kind is not None and found.kind not in PASSING
-        if self._agreed >= AGREED and (lasting or not self._stands(evidence)):
-            self.named = found
+        if self._agreed >= AGREED:
+            lasting = found.kind is not None and found.kind not in PASSING
+            self._stood = not lasting and self._stands(evidence)
+            self.named = self.named if self._stood else found
 
     def _judged(self, evidence: Evidence, fewest: int = FEWEST) -> Verdict:
         robot = self._store.robot
@@ -134,11 +136,12 @@ class MisfitMonitor:
     def _stands(self, evidence: Evidence) -> bool:
         """Return whether the cause that is named stands although it is not found any more.
 
-        While blocks of several loads are kept, they hide what is wrong: until payload and offset
-        alone explain ample motion since the last change, nothing has been set right.
+        While blocks of several loads are kept, they hide what is wrong, whether or not the change
+        was noticed: until payload and offset alone explain ample motion since the last one,
+        nothing has been set right.
         """
         since = evidence.time > self._changed
-        if self.named.kind is None or self.named.kind in PASSING or since.all():
+        if self.named.kind is None or self.named.kind in PASSING:
             return False
         newest = self._judged(evidence.select(since), AMPLE)
         return not newest.misfit < WORTH or newest.kind is not None or bool(newest.suspected)

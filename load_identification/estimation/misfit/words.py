@@ -41,6 +41,10 @@ JOINTS_EXCHANGED = (
     'description'
 )
 EITHER = '{}; or, if this motion does not show which, {}'
+STANDS = (
+    'another load hides it now: if it was set right, or if something touched or helped to carry '
+    'the load before, call reset'
+)
 TOO_FAR = (
     'the centre of mass would be {:.3g} m from the sensor: torques in mN·m, or forces in kN? Have '
     'the driver publish N and N·m'
