@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.estimation.lagged_fit import fit, friction, gram
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.names import INTERVAL
 from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -89,6 +91,17 @@ class DelayEstimate:
     """Whether the delay exceeds `LARGEST` with certainty; `value_s` is then that, with its
     sign."""
 
+    def bears_out(self, value_s: float, std_s: float) -> bool:
+        """Return whether a delay found without regard to hysteresis may be named besides this one.
+
+        Not if this one is, or if, determined from several blocks, it is uncertain or another.
+        """
+        if delay_warning(self):
+            return False
+        between = abs(value_s - self.value_s)
+        agrees = self.known and between <= INTERVAL * np.hypot(std_s, self.std_s)
+        return bool(agrees or np.isinf(self.std_s))
+
 
 UNKNOWN = DelayEstimate(0.0, np.inf, False)
 
@@ -102,6 +115,9 @@ class DelayEstimator:
     offset and noise. No change of load or sensor is therefore taken for a delay, and a contact
     has little weight; the price in accuracy is negligible. The least cost at each lag is summed
     over blocks.
+
+    Hysteresis of the sensor also makes the wrench late, but in the sense of its rate and not by a
+    time. Each channel of a block therefore has a term of this form too, see `friction`.
 
     `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m].
     """
@@ -197,16 +213,23 @@ class DelayEstimator:
         shifted = regressor[LAGS[-1] + STRIDE * np.arange(POINTS) - LAGS[:, None]]
         shifted = shifted - shifted.mean(axis=1, keepdims=True)
         shifted[:, :, ~channels] = 0.0
+        rows = (POINTS - 1) * channels.reshape(2, 3).sum(axis=1)
+        fitted, costs = self._fit(shifted, wrench, rows)
+        best = int(np.argmin(costs))
+        # Taken out of both sides, a term counts as estimated, with a size of its own per channel.
+        term = friction(shifted, fitted[best], best)
+        shifted -= term[:, :, None] * np.einsum('nc,lnck->lck', term, shifted)[:, None]
+        wrench -= term * np.sum(term * wrench, axis=0)
         self._costs *= np.exp(-BLOCK_NS / MEMORY_NS)
-        self._costs[self._blocks % GROUPS] += self._cost(
-            gram(shifted[:, :, :3, :4], wrench[:, :3]),
-            gram(shifted[:, :, 3:, 1:], wrench[:, 3:]),
-            (POINTS - 1) * channels.reshape(2, 3).sum(axis=1),
-        )
+        self._costs[self._blocks % GROUPS] += self._fit(shifted, wrench, rows)[1]
         self._blocks += 1
 
-    def _cost(self, force: FloatArray, torque: FloatArray, rows: IntArray) -> FloatArray:
-        """Return the least cost of a block at each lag, in units of the block's own noise."""
+    def _fit(
+        self, shifted: FloatArray, wrench: FloatArray, rows: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return, at each lag, a block's parameters and cost in units of the block's own noise."""
+        force = gram(shifted[:, :, :3, :4], wrench[:, :3])
+        torque = gram(shifted[:, :, 3:, 1:], wrench[:, 3:])
         noise = self._expected
         for _ in range(NOISE_STEPS):
             fitted, costs = fit(force, torque, noise)
@@ -218,7 +241,7 @@ class DelayEstimator:
             level = np.sqrt(np.maximum(left, 0.0) / np.maximum(rows - PARAMETERS / 2, 1.0))
             # The lower limit is for simulated data without noise, where only rounding is left.
             noise = np.where(rows > 0, np.maximum(level, 1e-3 * self._expected), noise)
-        return fit(force, torque, noise)[1]
+        return fit(force, torque, noise)
 
     def _on_grid(
         self, start: int, stamps: IntArray, values: FloatArray
@@ -264,42 +287,6 @@ class DelayEstimator:
             found = DelayEstimate(float(value), std, known)
         lasts = found.beyond and self._blocks >= LASTING_BLOCKS
         self.estimate = found if found.known or lasts or not self._before else self._before[2]
-
-
-def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
-    """Return the Gram matrices of [A w], (lags, k + 1, k + 1), A (lags, n, 3, k) and w (n, 3)."""
-    lags, n, channels, k = matrix.shape
-    rows = np.empty((lags, n * channels, k + 1))
-    rows[:, :, :k] = matrix.reshape(lags, -1, k)
-    rows[:, :, k] = wrench.ravel()
-    product: FloatArray = np.swapaxes(rows, 1, 2) @ rows
-    return product
-
-
-def fit(force: FloatArray, torque: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return least-squares estimates of the ten parameters from Gram matrices, and their costs.
-
-    Returns
-    -------
-    parameters : (..., 10) array
-    cost : (...) array
-        Sum of squared residuals in units of the noise.
-    """
-    joined = np.zeros((*force.shape[:-2], 11, 11))
-    f, t = np.append(np.arange(4), 10), np.arange(1, 11)
-    joined[..., f[:, None], f] += force / noise[0] ** 2
-    joined[..., t[:, None], t] += torque / noise[1] ** 2
-    # All columns but the last are scaled to unit norm.
-    scale = np.sqrt(np.diagonal(joined, axis1=-2, axis2=-1)[..., :10])
-    scale = np.where(scale > 0.0, scale, 1.0)
-    joined[..., :10] /= scale[..., None, :]
-    joined[..., :10, :] /= scale[..., :, None]
-    # Parameters without excitation stay at zero; 1e-9 is far below any real excitation.
-    joined[..., np.arange(10), np.arange(10)] += 1e-9
-    right = joined[..., :10, 10]
-    fitted = np.linalg.solve(joined[..., :10, :10], right[..., None])[..., 0]
-    cost = joined[..., 10, 10] - np.sum(right * fitted, axis=-1)
-    return np.asarray(fitted / scale), np.asarray(cost)
 
 
 def minimum(costs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

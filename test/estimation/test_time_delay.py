@@ -135,7 +135,7 @@ def test_uneven_filtered_stamps_shift_nothing() -> None:
     """At 125 Hz the filter's outputs are 16 and 24 ms apart by turns."""
     case = replace(CASE, rate=125.0)
     estimate = recovered(case, case.measured(case.record(), 4), 0.015)
-    assert abs(estimate.value_s - 0.015) <= 3e-4  # some 4 of its standard deviations
+    assert abs(estimate.value_s - 0.015) <= 6e-4  # some 3 of its standard deviations
 
 
 @pytest.mark.parametrize('mount', ['six_joints', 'scara', 'seven_joints'])
@@ -325,6 +325,32 @@ def test_friction_of_a_contact_is_no_delay() -> None:
     assert estimator.estimate != known
     estimator.end_unresolved()
     assert estimator.estimate == known
+
+
+def test_a_delay_among_the_errors_of_the_cell_is_named_only_if_it_is_borne_out() -> None:
+    """There, hysteresis of 0.15 N had been "34.3 ± 14.3 ms older: set wrench_delay"."""
+    assert UNKNOWN.bears_out(0.018, 0.001)  # after 4 s, before this one is known
+    known = DelayEstimate(0.0070, 0.0017, True)
+    assert known.bears_out(0.0056, 0.0005)
+    assert not known.bears_out(0.0343, 0.0073)
+    assert not DelayEstimate(0.0477, 0.0056, False).bears_out(0.0592, 0.0120)
+    # One delay is named once.
+    assert not DelayEstimate(0.0202, 0.0003, True).bears_out(0.0202, 0.0003)
+    assert not DelayEstimate(LARGEST, np.inf, False, beyond=True).bears_out(0.02, 0.001)
+
+
+@pytest.mark.parametrize('lag', [0.0, 0.02])
+@pytest.mark.parametrize('seed', range(3))
+def test_hysteresis_of_the_sensor_is_no_delay(lag: float, seed: int) -> None:
+    """Play of a tenth of the rms of the wrench makes no lag, and hides no true one."""
+    batch = ideal(lag, 20.0, seed, rate=400.0)
+    width = 0.1 * batch.wrench.std(axis=0)
+    felt = batch.wrench.copy()
+    for before, now in pairwise(felt):
+        now[:] = np.clip(before, now - width, now + width)
+    estimate = found(replace(batch, wrench=felt).select(slice(None, None, 8)))
+    assert abs(estimate.value_s - lag) <= 0.005
+    assert bool(delay_warning(estimate)) == (lag > 0.0)
 
 
 def test_a_sensor_model_without_noise_gives_the_lag_itself() -> None:
