@@ -327,18 +327,6 @@ def test_friction_of_a_contact_is_no_delay() -> None:
     assert estimator.estimate == known
 
 
-def test_a_delay_among_the_errors_of_the_cell_is_named_only_if_it_is_borne_out() -> None:
-    """There, hysteresis of 0.15 N had been "34.3 ± 14.3 ms older: set wrench_delay"."""
-    assert UNKNOWN.bears_out(0.018, 0.001)  # after 4 s, before this one is known
-    known = DelayEstimate(0.0070, 0.0017, True)
-    assert known.bears_out(0.0056, 0.0005)
-    assert not known.bears_out(0.0343, 0.0073)
-    assert not DelayEstimate(0.0477, 0.0056, False).bears_out(0.0592, 0.0120)
-    # One delay is named once.
-    assert not DelayEstimate(0.0202, 0.0003, True).bears_out(0.0202, 0.0003)
-    assert not DelayEstimate(LARGEST, np.inf, False, beyond=True).bears_out(0.02, 0.001)
-
-
 @pytest.mark.parametrize('lag', [0.0, 0.02])
 @pytest.mark.parametrize('seed', range(3))
 def test_hysteresis_of_the_sensor_is_no_delay(lag: float, seed: int) -> None:
