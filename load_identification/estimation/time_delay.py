@@ -99,7 +99,9 @@ class DelayEstimate:
         if delay_warning(self):
             return False
         between = abs(value_s - self.value_s)
-        agrees = self.known and between <= INTERVAL * np.hypot(std_s, self.std_s)
+        # This one is a mean over half a minute: clocks may drift apart meanwhile.
+        most = max(INTERVAL * float(np.hypot(std_s, self.std_s)), 0.5 * WORTH_A_WORD)
+        agrees = self.known and between <= most
         return bool(agrees or np.isinf(self.std_s))
 
 

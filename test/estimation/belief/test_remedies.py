@@ -163,6 +163,7 @@ def test_a_delay_among_the_errors_of_the_cell_is_named_only_if_it_is_borne_out()
     assert UNKNOWN.bears_out(0.018, 0.001)  # after 4 s, before this one is known
     known = DelayEstimate(0.0070, 0.0017, True)
     assert known.bears_out(0.0056, 0.0005)
+    assert known.bears_out(0.0095, 0.0001)  # clocks that drift apart
     assert not known.bears_out(0.0343, 0.0073)
     assert not DelayEstimate(0.0477, 0.0056, False).bears_out(0.0592, 0.0120)
     # One delay is named once.
