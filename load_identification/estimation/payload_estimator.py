@@ -302,7 +302,7 @@ class PayloadEstimator:
         return nothing_claimed(*known, why, stamp, self.frame, withheld, said)
 
     def _warnings(self, claim: Claim, ringing: str) -> tuple[str, ...]:
-        return warnings(claim, self._zero, self.newest, ringing, self.delay)
+        return warnings(claim, self._zero, self.newest, ringing, bool(self.delay_words))
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
         excitation = self._excitation.excitation(belief.knowledge.body, tool.parameters)

@@ -9,7 +9,6 @@ import numpy as np
 from load_identification.estimation.lagged_fit import fit, friction, gram
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.batches import FilteredBatch
-from load_identification.interface.names import INTERVAL
 from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -90,19 +89,6 @@ class DelayEstimate:
     beyond: bool = False
     """Whether the delay exceeds `LARGEST` with certainty; `value_s` is then that, with its
     sign."""
-
-    def bears_out(self, value_s: float, std_s: float) -> bool:
-        """Return whether a delay found without regard to hysteresis may be named besides this one.
-
-        Not if this one is, or if, determined from several blocks, it is uncertain or another.
-        """
-        if delay_warning(self):
-            return False
-        between = abs(value_s - self.value_s)
-        # This one is a mean over half a minute: clocks may drift apart meanwhile.
-        most = max(INTERVAL * float(np.hypot(std_s, self.std_s)), 0.5 * WORTH_A_WORD)
-        agrees = self.known and between <= most
-        return bool(agrees or np.isinf(self.std_s))
 
 
 UNKNOWN = DelayEstimate(0.0, np.inf, False)

@@ -36,7 +36,6 @@ from load_identification.estimation.payload_estimate import (
     possible,
 )
 from load_identification.estimation.systematic_errors import OF_AN_ARM
-from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import message_jacobian
 from load_identification.typing_aliases import FloatArray
@@ -258,7 +257,7 @@ def explained(
 
 
 def warnings(
-    claim: Claim, zero: drift.Zero | None, stamp: int, ringing: str, lag: DelayEstimate
+    claim: Claim, zero: drift.Zero | None, stamp: int, ringing: str, late: bool
 ) -> tuple[str, ...]:
     """Report what exceeds expectation: cell errors, one by one or together, ringing, offset drift.
 
@@ -271,12 +270,11 @@ def warnings(
         Present time [ns].
     ringing : str
         Message about ringing; empty: none.
-    lag : DelayEstimate
-        Delay of the wrench as motion alone has determined it, see `time_delay`.
+    late : bool
+        Whether a delay of the wrench is reported already, see `time_delay`.
     """
     belief, settings = claim.belief, claim.settings
-    every = _errors_of_the_cell(belief)
-    errors = [e for e in every if e[0] != 'delay' or lag.bears_out(e[1], e[2])]
+    errors = [e for e in _errors_of_the_cell(belief) if not (late and e[0] == 'delay')]
     words = remedies(errors, np.array(settings.gravity), settings.wrench_delay)
     beyond = belief.noise.beyond_samples
     if beyond > UNEXPLAINED:

@@ -15,7 +15,6 @@ from load_identification.estimation.belief import claim
 from load_identification.estimation.belief.remedies import remedies
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.time_delay import LARGEST, UNKNOWN, DelayEstimate
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import tilted
@@ -156,16 +155,3 @@ def test_a_delay_is_said_once_and_set_as_said_is_gone(seed: int, size: float) ->
     assert value == pytest.approx(off(seed, errors).lag, abs=1e-3)
     estimator, estimate = played(DOWN, seed, errors, wrench_delay=value)
     assert (*estimate.warnings, estimator.delay_words) == ('',)
-
-
-def test_a_delay_among_the_errors_of_the_cell_is_named_only_if_it_is_borne_out() -> None:
-    """There, hysteresis of 0.15 N had been "34.3 ± 14.3 ms older: set wrench_delay"."""
-    assert UNKNOWN.bears_out(0.018, 0.001)  # after 4 s, before this one is known
-    known = DelayEstimate(0.0070, 0.0017, True)
-    assert known.bears_out(0.0056, 0.0005)
-    assert known.bears_out(0.0095, 0.0001)  # clocks that drift apart
-    assert not known.bears_out(0.0343, 0.0073)
-    assert not DelayEstimate(0.0477, 0.0056, False).bears_out(0.0592, 0.0120)
-    # One delay is named once.
-    assert not DelayEstimate(0.0202, 0.0003, True).bears_out(0.0202, 0.0003)
-    assert not DelayEstimate(LARGEST, np.inf, False, beyond=True).bears_out(0.02, 0.001)
