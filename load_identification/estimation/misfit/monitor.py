@@ -13,7 +13,6 @@ from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import (
     AMPLE,
     ELSEWHERE,
-    FEWEST,
     WORTH,
     Verdict,
     judged,
@@ -115,7 +114,7 @@ class MisfitMonitor:
         self._seen = evidence
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
-        found = self._judged(evidence)
+        alone = found = self._judged(evidence)
         if found.misfit > WORTH_RINGING:
             usual = ordinary(evidence, self._noise, self._field)[::3]
             if self._resonance.corrupts(usual) and (found.kind is None or found.by_size):
@@ -126,15 +125,16 @@ class MisfitMonitor:
         self._last = found
         if self._agreed >= AGREED:
             lasting = found.kind is not None and found.kind not in PASSING
-            self._stood = not lasting and self._stands(evidence)
+            self._stood = not lasting and self._stands(evidence, alone)
             self.named = self.named if self._stood else found
 
-    def _judged(self, evidence: Evidence, fewest: int = FEWEST) -> Verdict:
-        robot = self._store.robot
-        return judged(evidence, self._noise, self._field, self._gravity, robot, fewest)
+    def _judged(self, evidence: Evidence) -> Verdict:
+        return judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
 
-    def _stands(self, evidence: Evidence) -> bool:
+    def _stands(self, evidence: Evidence, verdict: Verdict) -> bool:
         """Return whether the cause that is named stands although it is not found any more.
+
+        `verdict` is that of all the evidence.
 
         While blocks of several loads are kept, they hide what is wrong, whether or not the change
         was noticed: until payload and offset alone explain ample motion since the last one,
@@ -143,5 +143,7 @@ class MisfitMonitor:
         since = evidence.time > self._changed
         if self.named.kind is None or self.named.kind in PASSING:
             return False
-        newest = self._judged(evidence.select(since), AMPLE)
+        if since.sum() < AMPLE:
+            return True
+        newest = verdict if since.all() else self._judged(evidence.select(since))
         return not newest.misfit < WORTH or newest.kind is not None or bool(newest.suspected)
