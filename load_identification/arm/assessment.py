@@ -8,6 +8,7 @@ from load_identification.arm.agreement import LIKELY, in_words
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.prediction import Prediction, relative_error
+from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.typing_aliases import FloatArray
 
 MOST_MASS = 3.0
@@ -24,7 +25,6 @@ EXACT = 1e-3
 """Share of what was measured, up to which physically consistent links explain it whatever the
 intervals are, and the least by which they are to predict worse than the estimate [-]."""
 
-STANDARD_GRAVITY = 9.80665
 
 MUCH_WORSE = 1.25
 """Error of one channel of a sensor, in units of that of the description or of an offset alone,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from load_identification.interface.program import add_topics, make_parser, option, run
+from load_identification.model.regressor import GRAVITY_VECTOR
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
 """Exit statuses."""
@@ -72,9 +73,9 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
     option(group, '--joints', metavar='NAME', nargs='+')(
         'joints that move; the others are assumed locked at zero (default: all recorded)'
     )
-    option(
-        group, '--gravity', metavar=tuple('XYZ'), nargs=3, type=float, default=(0.0, 0.0, -9.80665)
-    )('in the root frame [m/s²] (default: 0 0 -9.80665)')
+    option(group, '--gravity', metavar=tuple('XYZ'), nargs=3, type=float, default=GRAVITY_VECTOR)(
+        'in the root frame [m/s²] (default: 0 0 -9.80665)'
+    )
     option(group, '--cutoff', metavar='HZ', type=float)(
         'of the low-pass (default: that of 5 to 20 which predicts pieces left out best)'
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from load_identification.errors import ParameterError
 from load_identification.interface.output import make_folder
 from load_identification.interface.program import BOX, TRAJECTORY, make_parser, option, run, seed
+from load_identification.model.regressor import GRAVITY_VECTOR
 
 if TYPE_CHECKING:
     from load_identification.arm.planning.plan_file import Planned
@@ -58,9 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     option(parser, '--tip', metavar='LINK')(
         'plan the joints from the root to this link; default: all'
     )
-    option(
-        parser, '--gravity', metavar=tuple('XYZ'), nargs=3, type=float, default=(0, 0, -9.80665)
-    )('in the root frame, m/s²')
+    option(parser, '--gravity', metavar=tuple('XYZ'), nargs=3, type=float, default=GRAVITY_VECTOR)(
+        'in the root frame, m/s²'
+    )
     option(parser, '--duration', metavar='S', type=float)(
         'of the motion; with postures at most. Default: 20 s for fourier, else as it takes'
     )

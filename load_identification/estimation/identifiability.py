@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.interface.names import INTERVAL, told_apart
+from load_identification.interface.parameters import Parameters
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 
@@ -14,13 +15,13 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 class Requirements:
     """Requirements for a parameter to count as identified."""
 
-    mass: float = 0.01
+    mass: float = Parameters.required_mass_std
     """Largest standard deviation [kg], or 2 % of the mass if that is more."""
-    center_of_mass: float = 0.002
+    center_of_mass: float = Parameters.required_center_of_mass_std
     """Largest standard deviation [m]."""
-    inertia: float = 0.1
+    inertia: float = Parameters.required_inertia_std
     """Largest standard deviation, as a fraction of the largest known moment of inertia [-]."""
-    excitation: float = 0.5
+    excitation: float = Parameters.required_excitation
     """Least torque caused by inertia, in units of the torque residual, both rms [-]."""
 
 

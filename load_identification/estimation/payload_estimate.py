@@ -12,6 +12,7 @@ from load_identification.estimation.belief.error_budget import CAUSES, Knowledge
 from load_identification.estimation.identifiability import TURN_OR_MOVE, Requirements
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.systematic_errors import ErrorPriors
+from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import message_jacobian, to_message_order
 from load_identification.numerics.nearest_body import BoundingEllipsoid, nearest_consistent
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -30,11 +31,11 @@ UNKNOWN_STD = 100.0
 class EstimatorSettings:
     """Settings that a user may choose; interface/parameters.py describes them."""
 
-    force_noise: float = 0.05
-    torque_noise: float = 0.003
+    force_noise: float = Parameters.force_noise
+    torque_noise: float = Parameters.torque_noise
     """Expected standard deviation of a filtered sample [N, N m]."""
-    force_drift: float = 3e-4
-    torque_drift: float = 1.2e-5
+    force_drift: float = Parameters.force_drift
+    torque_drift: float = Parameters.torque_drift
     """Random walk of the offset [N/√s, N m/√s]."""
     forgetting_time: float = np.inf
     """Time constant of directional forgetting where motion excites [s]; infinite: never."""
@@ -44,11 +45,11 @@ class EstimatorSettings:
     """Ellipsoid in S that contains the payload."""
     errors: ErrorPriors = field(default_factory=ErrorPriors)
     """Priors of the systematic errors."""
-    error_time: float = 100.0
+    error_time: float = Parameters.error_time
     """Relaxation time of the systematic errors [s]."""
     changes: bool = True
     """Whether load and offset may change; if not, deviations count as noise."""
-    gravity: tuple[float, ...] = (0.0, 0.0, -9.80665)
+    gravity: tuple[float, ...] = Parameters.gravity
     """Gravity in the robot's root frame, (3,); samples have it in S [m/s²]."""
     wrench_delay: float = 0.0
     """Delay that the wrench's stamps are corrected by already [s]."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.model.regressor import SKEW
+from load_identification.model.regressor import SKEW, STANDARD_GRAVITY
 from load_identification.typing_aliases import FloatArray
 
 HARMONICS = 12
@@ -36,9 +36,6 @@ MOST_TURNED = 0.002
 
 NEGLIGIBLE = 1e-9
 """Rms of a field that is switched off while the other one is on [N, N m]."""
-
-STANDARD_GRAVITY = 9.80665
-"""Standard acceleration of gravity [m/s²]."""
 
 LEAST_KEPT = 1e-3
 """Least share of a state kept after a long path [-]: R is divided by it."""

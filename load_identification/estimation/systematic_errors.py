@@ -14,6 +14,7 @@ import numpy as np
 
 from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import CHANNELS, FilteredBatch
+from load_identification.interface.parameters import Parameters
 from load_identification.model.regressor import SKEW, wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -24,32 +25,32 @@ AXES = ('x', 'y', 'z')
 class ErrorPriors:
     """Standard deviations of the systematic errors; 0 leaves one out."""
 
-    gain_common: float = 0.005
+    gain_common: float = Parameters.gain_common
     """Gain error common to all channels: amplifier, supply [-]."""
-    gain: float = 0.005
+    gain: float = Parameters.gain
     """Gain error of each channel [-]."""
-    cross_talk: float = 0.005
+    cross_talk: float = Parameters.cross_talk
     """Cross-talk from one force to another and from one torque to another [-]."""
-    cross_talk_torque: float = 5e-4
+    cross_talk_torque: float = Parameters.cross_talk_torque
     """Cross-talk from a force to a torque; from a torque to a force as much at a lever of 0.1 m
     [m]."""
-    mounting: float = float(np.deg2rad(0.3))
+    mounting: float = Parameters.mounting_error
     """Rotation of the sensor about each of its axes [rad]."""
-    origin: float = 0.002
+    origin: float = Parameters.origin_error
     """Distance of the sensor's origin from that of its frame along each axis, as far as it moves
     otherwise: the centre of mass is from where torques are measured [m]."""
-    base_tilt: float = float(np.deg2rad(0.2))
+    base_tilt: float = Parameters.base_tilt
     """Tilt of gravity about each horizontal axis of the root [rad]."""
-    joint_zero: float = float(np.deg2rad(0.1))
+    joint_zero: float = Parameters.joint_zero_error
     """Zero error of each joint [rad]."""
-    delay: float = 0.002
+    delay: float = Parameters.delay_error
     """Delay of the wrench relative to the motion [s]."""
-    compliance: float = 1.8e-4
+    compliance: float = Parameters.compliance
     """1 / ω² of what resonates at ω behind the encoders: joints, mounting, load [s²]."""
-    joint_friction: float = 0.05
+    joint_friction: float = Parameters.joint_friction
     """Friction of the last joint that acts on the sensor, about the joint's axis [N m]."""
-    field_force: float = 0.1
-    field_torque: float = 0.004
+    field_force: float = Parameters.field_force
+    field_torque: float = Parameters.field_torque
     """Rms of orientation-dependent errors: nonlinearity, hysteresis, cables; change of a cable's
     pull over `pose_errors.REACH` [N, N m]."""
 

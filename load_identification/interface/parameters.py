@@ -9,6 +9,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from load_identification.errors import ParameterError
+from load_identification.model.regressor import GRAVITY_VECTOR
 
 FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM = 'fusion', 'filter', 'estimator', 'hexapod', 'arm'
 COMPENSATION = 'compensation'
@@ -54,7 +55,7 @@ class Parameters:
         'on_sensor', used_by=(FILTER, ESTIMATOR, COMPENSATION), choices=tuple(CONVENTIONS)
     )('on_sensor: what the load exerts on the sensor; on_load: the opposite')
     gravity: tuple[float, ...] = _parameter(
-        (0.0, 0.0, -9.80665), 'm/s^2', (-30.0, 30.0), (FILTER, HEXAPOD, COMPENSATION)
+        GRAVITY_VECTOR, 'm/s^2', (-30.0, 30.0), (FILTER, HEXAPOD, COMPENSATION)
     )('Gravity in the root frame of the robot description')
     robot_description: str = _parameter('', used_by=(FILTER, ESTIMATOR, ARM, COMPENSATION))(
         'URDF text; empty: read from its topic'

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import FrameError, ParameterError
-from load_identification.model.regressor import SKEW
+from load_identification.model.regressor import GRAVITY_VECTOR, SKEW
 from load_identification.model.urdf import check_joints, configurations, parse_description, ranges
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -91,7 +91,7 @@ class Robot:
         self,
         urdf: str,
         sensor_frame: str,
-        gravity: Sequence[float] | FloatArray = (0.0, 0.0, -9.80665),
+        gravity: Sequence[float] | FloatArray = GRAVITY_VECTOR,
         locked: Sequence[str] = (),
     ) -> None:
         """Read a robot description.

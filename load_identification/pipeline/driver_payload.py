@@ -11,7 +11,7 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.frames import same_frame
-from load_identification.model.regressor import gravity_wrench
+from load_identification.model.regressor import STANDARD_GRAVITY, gravity_wrench
 from load_identification.typing_aliases import FloatArray
 
 RECENT_NS = 300_000_000
@@ -90,7 +90,7 @@ class DriverPayload:
 
     def same(self, body: FloatArray) -> bool:
         """Return whether a body (10,) has the weight of `taken_off`, as far as can be seen."""
-        down = 9.80665 * np.eye(3)
+        down = STANDARD_GRAVITY * np.eye(3)
         step = gravity_wrench(down, self.taken_off - body) / self._noise
         return bool((np.abs(step) < SEEN).all())
 

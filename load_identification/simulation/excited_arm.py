@@ -29,6 +29,7 @@ from load_identification.arm.planning.criteria import (
 )
 from load_identification.arm.planning.experiments import feasible_experiments, locked_postures
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
+from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Limits, arm_limits
 from load_identification.simulation.robots import PinocchioArm, inertial, joint
@@ -130,6 +131,6 @@ def record(plan: ExperimentPlan, rate: float, lead: float = 0.0) -> Recording:
     """Simulate a plan after a rest of `lead` seconds; encoders have steps of 2e-5 rad."""
     times = np.arange(0.0, lead + plan.path.duration + 1.0, 1.0 / rate)
     motion = plan.path.sample(times - lead)
-    arm = PinocchioArm(description(len(plan.joints)), np.array([0.0, 0.0, -9.80665]))
+    arm = PinocchioArm(description(len(plan.joints)), np.array(GRAVITY_VECTOR))
     steps = 2e-5 * np.round(motion.position / 2e-5)
     return Recording(times, motion, steps, arm.torque(motion))

@@ -6,6 +6,7 @@ import numpy as np
 
 from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.geometry import read_geometry
 from load_identification.parallel.mechanism import (
@@ -20,7 +21,7 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 GEOMETRY_FILE = shipped_file('hexapod.yaml')
 GEOMETRY = read_geometry(GEOMETRY_FILE)
-GRAVITY = np.array([0.0, 0.0, -9.80665])
+GRAVITY = np.array(GRAVITY_VECTOR)
 PLATFORM = InertialParameters.from_center_of_mass(
     9.0, [0.002, -0.001, -0.015], np.diag([0.19, 0.20, 0.38])
 )

@@ -13,6 +13,7 @@ from load_identification.estimation.misfit.fits import exponential
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import Conditions, Path, moved, published, sample
 from load_identification.simulation.changes.draws import drawn_load, unit
@@ -165,12 +166,12 @@ FAULTS: dict[str, Fault] = {
     'fx, fz dead': dead(0, 2),
     'tx, ty dead': dead(3, 4),
     'torque / 10': times(1.0, 0.1),
-    'torque x 9.8': times(1.0, 9.80665),
+    'torque x 9.8': times(1.0, STANDARD_GRAVITY),
     'torque x 1000': times(1.0, 1000.0),
     'all in mN': times(1000.0, 1000.0),
     'force in mN': times(1000.0, 1.0),
     'force in lbf': times(1.0 / 4.44822, 1.0),
-    'force in kgf': times(1.0 / 9.80665, 1.0),
+    'force in kgf': times(1.0 / STANDARD_GRAVITY, 1.0),
     'sensor 0.1 m off': elsewhere(0.06, -0.05, 0.06),
     'sensor 0.3 m off': elsewhere(-0.1, 0.2, 0.2),
     'sensor 0.6 m off': elsewhere(0.3, 0.3, -0.4),

@@ -11,6 +11,7 @@ import pinocchio
 
 from load_identification.errors import DescriptionError
 from load_identification.model.inertial_parameters import MOMENTS
+from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.model.robot import Robot
 from load_identification.model.urdf import configurations
 from load_identification.motion.limits import Limits
@@ -55,7 +56,7 @@ class Arm:
     upper: tuple[float, ...] = ()
     velocity_limit: tuple[float, ...] = ()
     """(J,) [rad or m, and per s]."""
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665)
+    gravity: tuple[float, float, float] = GRAVITY_VECTOR
     """In the root frame, (3,) [m/s²]."""
 
     @property

@@ -23,6 +23,7 @@ from load_identification.arm.identification import identify_motion
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
@@ -122,7 +123,7 @@ def link_torque(
     q: FloatArray, qd: FloatArray, qdd: FloatArray, payload: InertialParameters | None
 ) -> FloatArray:
     """Return the torque (n, 7) of links and payload."""
-    arm = PinocchioArm(SEVEN_JOINTS.urdf, np.array([0.0, 0.0, -9.80665]), JOINTS)
+    arm = PinocchioArm(SEVEN_JOINTS.urdf, np.array(GRAVITY_VECTOR), JOINTS)
     if payload is not None:
         frame = arm.model.frames[arm.model.getFrameId(FRAME)]
         body = pinocchio.Inertia(

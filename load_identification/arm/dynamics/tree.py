@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, ParameterError
+from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.model.urdf import check_joints, configurations, parse_description, ranges
 from load_identification.typing_aliases import FloatArray
 
@@ -59,7 +60,7 @@ class Arm:
     def __init__(
         self,
         urdf: str,
-        gravity: Sequence[float] | FloatArray = (0.0, 0.0, -9.80665),
+        gravity: Sequence[float] | FloatArray = GRAVITY_VECTOR,
         joints: Sequence[str] | None = None,
     ) -> None:
         """Read a robot description (URDF), under a gravity (3,) in its root frame [m/s^2].

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.interface.names import INTERVAL
+from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.typing_aliases import FloatArray
 
 WEIGHTLESS = (
@@ -60,10 +61,10 @@ UNITS = {
     1000.0: 'forces in N, torques in mN·m',
     100.0: 'forces in N, torques in N·cm',
     39.37: 'forces in lbf, torques in lbf·in',
-    9.80665: 'forces in kgf, torques in N·m',
+    STANDARD_GRAVITY: 'forces in kgf, torques in N·m',
     4.44822: 'forces in lbf, torques in N·m',
     3.28084: 'forces in lbf, torques in lbf·ft',
-    1.0 / 9.80665: 'forces in N, torques in kgf·m',
+    1.0 / STANDARD_GRAVITY: 'forces in N, torques in kgf·m',
     0.001: 'forces in mN, torques in N·m',
 }
 """Units of force and torque that explain a factor between them [-]."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from load_identification.estimation.events import EventKind
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.model.robot import FrameMotion
 from load_identification.simulation.sensors import WRIST_SENSOR, box, load_wrench
 from load_identification.typing_aliases import FloatArray
@@ -167,7 +168,7 @@ def short_push(rng: np.random.Generator) -> Change:
 def vertical_push(rng: np.random.Generator) -> Change:
     """Push down or lift with 5 to 20 N for 5 s at a point of the tool, like a weight there."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
-    size = rng.uniform(5.0, 20.0) * rng.choice([-1.0, 1.0]) / 9.80665
+    size = rng.uniform(5.0, 20.0) * rng.choice([-1.0, 1.0]) / STANDARD_GRAVITY
     point = rng.uniform(-0.1, 0.1, 3)
 
     def push(motion: FrameMotion) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
+from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
@@ -93,7 +94,7 @@ def moves(seed: int) -> list[FloatArray]:
         pose = np.clip(poses[-1] + rng.uniform(-reach, reach), LOWER, UPPER)
         zero = np.zeros((2, 6))
         gravity = robot.motion(np.array([poses[-1], pose]), zero, zero).gravity
-        if len(poses) < 4 or gravity[0] @ gravity[1] < 0.5 * 9.80665**2:
+        if len(poses) < 4 or gravity[0] @ gravity[1] < 0.5 * STANDARD_GRAVITY**2:
             poses.append(pose)
     return poses
 

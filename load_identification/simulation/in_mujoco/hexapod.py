@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -123,7 +124,7 @@ def model_xml(mechanism: Mechanism, body: InertialParameters) -> str:
     gains += [f'<velocity joint="slide{k}" kv="{DAMPING}"/>' for k in range(6)]
     return f"""<mujoco>
   <compiler angle="radian" autolimits="true"/>
-  <option timestep="{STEP}" integrator="implicitfast" gravity="0 0 -9.80665"
+  <option timestep="{STEP}" integrator="implicitfast" gravity="0 0 -{STANDARD_GRAVITY}"
     iterations="50" tolerance="1e-12"/>
   <worldbody>{''.join(legs)}
     <body name="platform" pos="{_text(geometry.home)}">

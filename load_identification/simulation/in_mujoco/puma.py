@@ -11,6 +11,7 @@ import numpy as np
 
 from load_identification.arm.dynamics.tree import Arm, Placement
 from load_identification.arm.recording import Recording
+from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.motion.joint_path import JointPath, Move, Piece
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
@@ -117,7 +118,7 @@ def _model() -> mujoco.MjModel:
     options = '<mujoco><compiler fusestatic="false"/></mujoco></robot>'
     spec = mujoco.MjSpec.from_string(puma_with_inertials().replace('</robot>', options))
     spec.option.timestep = SAMPLING_NS * 1e-9 / STEPS_PER_SAMPLE
-    spec.option.gravity = (0.0, 0.0, -9.80665)
+    spec.option.gravity = GRAVITY_VECTOR
     # Contact off, as shapes touch where links meet; implicit damping would alter accelerations.
     spec.option.disableflags = (
         mujoco.mjtDisableBit.mjDSBL_CONTACT
