@@ -31,7 +31,7 @@ from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import shape_of
 from load_identification.parallel.excitation import plan_sines
-from load_identification.parallel.geometry import FrictionSettings, Geometry
+from load_identification.parallel.geometry_file import FrictionSettings, Geometry
 from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential
 from load_identification.parallel.two_step import BodyEstimate, TwoStepEstimator

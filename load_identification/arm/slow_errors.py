@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.signals.joint_noise import AVERAGED
 from load_identification.typing_aliases import FloatArray
-
-BLOCK = 0.1
-"""Interval over which residuals are averaged, as the estimator averages samples [s]."""
 
 APART = 2
 """Blocks between the two that are compared: a low-pass correlates neighbours [-]."""
@@ -28,7 +26,7 @@ def slow_errors(seconds: FloatArray, residual: FloatArray) -> FloatArray:
     """
     if not len(seconds):
         return np.full(residual.shape[1], np.nan)
-    number = np.floor(seconds / BLOCK).astype(np.int64)
+    number = np.floor(seconds / AVERAGED).astype(np.int64)
     first = np.append(0, np.flatnonzero(np.diff(number)) + 1)
     present = np.isfinite(residual)
     count = np.add.reduceat(present.astype(float), first)

@@ -28,7 +28,7 @@ from load_identification.nodes.client.planner import LoadIdentification
 from load_identification.nodes.transport.publishers import JOINT_STATES, JointStatePublisher
 from load_identification.nodes.transport.subscriptions import STREAM_QOS, DrainedSubscription
 from load_identification.parallel.excitation import plan_sines
-from load_identification.parallel.geometry import read_geometry
+from load_identification.parallel.geometry_file import read_geometry
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.report.tables import PARAMETERS, interval_table, verdict_of
 from load_identification.simulation.hexapod import (

@@ -20,7 +20,7 @@ from load_identification.motion.limits import Box, Limits, arm_limits
 from load_identification.motion.sines import Sines, random_sines
 from load_identification.typing_aliases import FloatArray
 
-MOVED = 3
+MOVED_JOINTS = 3
 """Number of the last joints that move: enough to turn the sensor about every axis."""
 
 FASTEST = 0.3
@@ -156,7 +156,7 @@ def plan_guided(
     )
 
     def planned(amplitude: float) -> GuidedMotion:
-        moved = np.flatnonzero(~robot.prismatic)[-MOVED:]
+        moved = np.flatnonzero(~robot.prismatic)[-MOVED_JOINTS:]
         reach = np.zeros(len(position))
         reach[moved] = amplitude
         _check_limits(robot, own, position, reach)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from load_identification.numerics.recursion import RecursiveLeastSquares
-from load_identification.parallel.geometry import LEGS, FrictionSettings
+from load_identification.parallel.geometry_file import LEGS, FrictionSettings
 from load_identification.signals.effort_stage import share_known
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 

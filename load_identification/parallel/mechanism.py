@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from load_identification.interface.batches import Batch, joined
-from load_identification.parallel.geometry import Geometry
+from load_identification.parallel.geometry_file import Geometry
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 TOLERANCE = 1e-12

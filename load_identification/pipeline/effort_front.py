@@ -9,7 +9,7 @@ from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.payload.effort_filter import EffortFilter
 from load_identification.interface.batches import EffortBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.parallel.geometry import read_geometry
+from load_identification.parallel.geometry_file import read_geometry
 from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.pipeline import settings

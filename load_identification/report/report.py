@@ -11,6 +11,7 @@ from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.interface.names import INTERVAL, significant
+from load_identification.report.budget_figure import ROWS, budget_figure
 from load_identification.report.changes_figure import changes_figure
 from load_identification.report.information_figures import (
     LENGTH,
@@ -20,7 +21,7 @@ from load_identification.report.information_figures import (
     spectrum_figure,
 )
 from load_identification.report.page import PAGE, Picture, minus, report_page
-from load_identification.report.payload_figure import ROWS, budget_figure, payload_figure
+from load_identification.report.payload_figure import payload_figure
 from load_identification.report.recorder import Recorder
 from load_identification.report.series_figures import (
     estimates_figure,

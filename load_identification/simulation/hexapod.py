@@ -8,7 +8,7 @@ from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.parallel.excitation import OrientationSines
-from load_identification.parallel.geometry import read_geometry
+from load_identification.parallel.geometry_file import read_geometry
 from load_identification.parallel.mechanism import (
     Mechanism,
     PlatformMotion,

@@ -13,15 +13,17 @@ import numpy as np
 
 from load_identification.estimation.measurement import UNSEEN
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
-from load_identification.signals.rest import MOST_POSITION_NOISE, MOVED, NORMAL_MEDIAN
+from load_identification.signals.rest import (
+    MOST_POSITION_NOISE,
+    MOVED,
+    NORMAL_MEDIAN,
+    POSITION_NOISE,
+)
 from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.static_estimate import FINE, NotAtRestError, StaticPose, averaged
 
 MOST_SAMPLES = 20_000
 """Most samples remembered of one rest."""
-
-POSITION_NOISE = 6.0
-"""Largest deviation of a joint position by noise, in standard deviations."""
 
 NOISE_SAMPLES = 50
 """Number of samples from which the noise of a joint position is learned."""

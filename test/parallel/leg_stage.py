@@ -13,7 +13,7 @@ from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import EffortBatch, FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.parallel.geometry import Geometry
+from load_identification.parallel.geometry_file import Geometry
 from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.signals.differentiator import Differentiator

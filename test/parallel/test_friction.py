@@ -10,7 +10,7 @@ import pytest
 from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import plan_sines
-from load_identification.parallel.geometry import FrictionSettings
+from load_identification.parallel.geometry_file import FrictionSettings
 from load_identification.parallel.leg_filter import REACH, HexapodFilter
 from load_identification.parallel.leg_friction import FrictionTracker, weighting
 from load_identification.parallel.mechanism import Mechanism

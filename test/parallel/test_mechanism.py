@@ -13,7 +13,7 @@ from exact_hexapod import random_motion, random_poses
 from load_identification.errors import ParameterError
 from load_identification.parallel import mechanism
 from load_identification.parallel.excitation import is_allowed, plan_sines
-from load_identification.parallel.geometry import GeometryError, geometry_from, read_geometry
+from load_identification.parallel.geometry_file import GeometryError, geometry_from, read_geometry
 from load_identification.parallel.mechanism import Mechanism, PlatformPose, rotation_exponential
 from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GEOMETRY, GEOMETRY_FILE
 from load_identification.typing_aliases import FloatArray

@@ -27,9 +27,9 @@ from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage, Samples
+from load_identification.report.budget_figure import budget_figure
 from load_identification.report.changes_figure import changes_figure
 from load_identification.report.information_figures import condition_number, directions
-from load_identification.report.payload_figure import budget_figure
 from load_identification.report.recorder import LEVELS, Recorder
 from load_identification.report.report import write_report
 from load_identification.report.series_figures import predict
