@@ -305,7 +305,8 @@ def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
 
     def moved(wrong: Wrong, blocks: Evidence) -> Problem:
         order, sign, _ = wrong
-        motion = robot.motion(*np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0))
+        joints = np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0)
+        motion = robot.motion(*joints, by_joints=False)
         matrix = -wrench_regressor(
             motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
         )
