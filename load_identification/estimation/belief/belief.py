@@ -145,12 +145,18 @@ class Belief:
         made = ((block.blur @ phi) ** 2).sum(axis=0)
         made += ringing(block, phi, self.compliance) ** 2
         known = np.repeat(self.noise.at(block.rest), 3) ** 2
-        share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
-        return replace(block, weight=share * block.weight)
+        most = known / np.maximum(made, 1e-200)
+        if (block.weight <= most).all():
+            return block
+        return replace(block, weight=np.minimum(block.weight, most))
+
+    @cached_property
+    def _path_variance(self) -> FloatArray:
+        return self.model.path_variance(self.scales, self.weight, self.body)
 
     def moved(self, elapsed: float, angle: float) -> tuple[FloatArray, FloatArray]:
         """Return `Model.moved` of this belief."""
-        return self.model.moved(elapsed, angle, self.scales, self.weight, self.body)
+        return self.model.moved(elapsed, angle, self._path_variance)
 
     def after(self, block: Block) -> Belief:
         """Apply the time update to a block's time; at rest only clocks go on, no other error."""

@@ -69,8 +69,10 @@ class Problem:
         The accelerations are in units of gravity.
         """
         factor = np.column_stack([np.ones(len(acceleration)), acceleration])
-        gram = np.einsum('na,aibj,nb->nij', factor, self.gram, factor)
-        right: FloatArray = np.einsum('na,ai->ni', factor, self.right)
+        pairs = (factor[:, :, None] * factor[:, None]).reshape(len(factor), -1)
+        each = self.gram.swapaxes(1, 2).reshape(pairs.shape[1], -1)
+        gram = (pairs @ each).reshape(-1, PARAMETERS, PARAMETERS)
+        right = factor @ self.right
         payload = np.asarray(np.linalg.solve(gram + WIDE, right[..., None])[..., 0])
         total = float(np.sum(self.wrench**2))
         cost: FloatArray = total - np.sum(payload * right, axis=1)
