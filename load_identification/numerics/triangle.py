@@ -98,7 +98,9 @@ def relax(
     others = np.setdiff1d(np.arange(size - 1), unknowns - first)
     order = np.concatenate([others, unknowns - first, [size - 1]])
     turned = triangular(triangle[first:, first + order])
-    turned[-k - 1 :, -k - 1 :] = walk(turned[-k - 1 :, -k - 1 :], np.arange(k), keep, variance)
+    # Those that stay as they are need not be turned, if they stand behind the others.
+    some = np.flatnonzero((keep != 1.0) | (variance > 0.0))
+    turned[-k - 1 :, -k - 1 :] = walk(turned[-k - 1 :, -k - 1 :], some, keep[some], variance[some])
     out = triangle.copy(order='F')
     out[first:, first:] = triangular(turned[:, np.argsort(order)])
     return out
