@@ -236,18 +236,18 @@ def _by_joint(
     by V x s, their acceleration by A x s, and by (V x s) x V' the acceleration that V' adds, the
     twist of S relative to them. Gravity in S changes by g x a about the axis a.
     """
-    axes, zero = np.swapaxes(jacobian, 1, 2), np.zeros_like(gravity)
+    axes = np.swapaxes(jacobian, 1, 2)
     own = axes * qd[:, :, None]
     before = np.cumsum(own, axis=1) - own
     turned = _cross(before, axes)
     faster = axes * qdd[:, :, None] + turned * qd[:, :, None]
     added = np.cumsum(faster, axis=1) - faster
     # From the spatial acceleration to that of the origin of S, and gravity: linear parts only.
-    back = np.hstack([velocity[:, :3], -velocity[:, 3:]])[:, None]
-    right = np.broadcast_arrays(
-        axes, velocity[:, None] - before, back, np.hstack([gravity, zero])[:, None]
-    )
-    parts = _cross(np.array([added, turned, turned, axes]), np.array(right))
+    right = np.zeros((4, *axes.shape))
+    right[0], right[1] = axes, velocity[:, None] - before
+    right[2, :, :, :3], right[2, :, :, 3:] = velocity[:, None, :3], -velocity[:, None, 3:]
+    right[3, :, :, :3] = gravity[:, None]
+    parts = _cross(np.array([added, turned, turned, axes]), right)
     linear = parts[..., :3].sum(axis=0)
     turning = parts[:2, ..., 3:].sum(axis=0)
     return np.swapaxes(np.concatenate([linear, turned[..., 3:], turning], axis=2), 1, 2)
