@@ -136,7 +136,7 @@ class Robot:
         self._tilted = tilted(self.gravity)
 
     def motion(
-        self, q: FloatArray, qd: FloatArray, qdd: FloatArray, by_joints: bool = True
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray, *, by_joints: bool = True
     ) -> FrameMotion:
         """Compute the motion of the sensor frame.
 

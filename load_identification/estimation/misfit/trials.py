@@ -306,8 +306,8 @@ def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
 
     def moved(wrong: Wrong, blocks: Evidence) -> Problem:
         order, sign, _ = wrong
-        joints = np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0)
-        motion = robot.motion(*joints, by_joints=False)
+        q, qd, qdd = np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0)
+        motion = robot.motion(q, qd, qdd, by_joints=False)
         matrix = -wrench_regressor(
             motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
         )
