@@ -125,9 +125,13 @@ class Bank:
         return [*likely, *(each for each in allowed if each not in likely)]
 
     def parts(self, weight: FloatArray) -> FloatArray:
-        """Return the path errors of all members, given their weights, both (k,)."""
+        """Return the path errors of all members, given their weights, both (k,).
+
+        Of equally likely ones the first counts, whatever the rounding.
+        """
         given = np.isfinite(self.path_parts)
-        likely = self.path_parts[np.argmax(np.where(given, weight, -1.0))] if given.any() else 1.0
+        most = np.argmax(np.where(given, weight, -1.0).round(6))
+        likely = self.path_parts[most] if given.any() else 1.0
         return np.where(given, self.path_parts, likely)
 
     def doubting(self, load: bool) -> Bank:

@@ -135,7 +135,9 @@ class Robot:
         }
         self._tilted = tilted(self.gravity)
 
-    def motion(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
+    def motion(
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray, *, by_joints: bool = True
+    ) -> FrameMotion:
         """Compute the motion of the sensor frame.
 
         Parameters
@@ -143,10 +145,12 @@ class Robot:
         q : (n, J) joint positions, plain angles for continuous joints too [rad, m].
         qd : (n, J) joint velocities [rad/s, m/s].
         qdd : (n, J) joint accelerations [rad/s^2, m/s^2].
+        by_joints : whether what depends on each joint is wanted too, which takes half of the
+            time: without, `motion_by_joint` and `jacobian` are of no joint.
         """
-        n = len(q)
+        n, joints = len(q), len(self.joints) if by_joints else 0
         velocity, acceleration = np.empty((n, 6)), np.empty((n, 6))
-        root_from_sensor, jacobian = np.empty((n, 3, 3)), np.empty((n, 6, len(self.joints)))
+        root_from_sensor, jacobian = np.empty((n, 3, 3)), np.empty((n, 6, joints))
         model, data, frame, local = self._model, self._data, self._frame, pinocchio.LOCAL
         samples = zip(configurations(model, q), qd, qdd, strict=True)
         for k, (configuration, sample_qd, sample_qdd) in enumerate(samples):
@@ -156,7 +160,7 @@ class Robot:
                 model, data, frame, local
             ).vector
             root_from_sensor[k] = pinocchio.updateFramePlacement(model, data, frame).rotation
-            if self.joints:  # Pinocchio fails without joints.
+            if joints:  # Pinocchio fails without any.
                 pinocchio.computeJointJacobians(model, data)
                 by_joint = pinocchio.getFrameJacobian(model, data, frame, local)
                 jacobian[k] = by_joint.reshape(6, -1)
@@ -167,7 +171,9 @@ class Robot:
             angular_acceleration=acceleration[:, 3:],
             linear_acceleration=acceleration[:, :3] - gravity,
             gravity=gravity,
-            motion_by_joint=_by_joint(jacobian, qd, qdd, velocity, gravity),
+            motion_by_joint=(
+                _by_joint(jacobian, qd, qdd, velocity, gravity) if joints else np.empty((n, 9, 0))
+            ),
             gravity_by_tilt=np.einsum('nij,ik->njk', root_from_sensor, self._tilted),
             rotation=root_from_sensor,
             jacobian=jacobian,
@@ -181,7 +187,8 @@ class Robot:
         q : (n, J) joint positions [rad, m].
         """
         zero = np.zeros_like(q)
-        return self.motion(q, zero, zero).gravity / max(float(np.linalg.norm(self.gravity)), 1e-9)
+        gravity = self.motion(q, zero, zero, by_joints=False).gravity
+        return gravity / max(float(np.linalg.norm(self.gravity)), 1e-9)
 
     def seen_from(
         self, frame: str, q: FloatArray, qd: FloatArray
@@ -229,18 +236,18 @@ def _by_joint(
     by V x s, their acceleration by A x s, and by (V x s) x V' the acceleration that V' adds, the
     twist of S relative to them. Gravity in S changes by g x a about the axis a.
     """
-    axes, zero = np.swapaxes(jacobian, 1, 2), np.zeros_like(gravity)
+    axes = np.swapaxes(jacobian, 1, 2)
     own = axes * qd[:, :, None]
     before = np.cumsum(own, axis=1) - own
     turned = _cross(before, axes)
     faster = axes * qdd[:, :, None] + turned * qd[:, :, None]
     added = np.cumsum(faster, axis=1) - faster
     # From the spatial acceleration to that of the origin of S, and gravity: linear parts only.
-    back = np.hstack([velocity[:, :3], -velocity[:, 3:]])[:, None]
-    right = np.broadcast_arrays(
-        axes, velocity[:, None] - before, back, np.hstack([gravity, zero])[:, None]
-    )
-    parts = _cross(np.array([added, turned, turned, axes]), np.array(right))
+    right = np.zeros((4, *axes.shape))
+    right[0], right[1] = axes, velocity[:, None] - before
+    right[2, :, :, :3], right[2, :, :, 3:] = velocity[:, None, :3], -velocity[:, None, 3:]
+    right[3, :, :, :3] = gravity[:, None]
+    parts = _cross(np.array([added, turned, turned, axes]), right)
     linear = parts[..., :3].sum(axis=0)
     turning = parts[:2, ..., 3:].sum(axis=0)
     return np.swapaxes(np.concatenate([linear, turned[..., 3:], turning], axis=2), 1, 2)
@@ -283,11 +290,12 @@ def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
     """
     count = len(robot.joints)
     # Each joint alone at 1 rad/s: the twist of S is then (axis x arm, axis).
-    motion = robot.motion(np.tile(position, (count, 1)), np.eye(count), np.zeros((count, count)))
+    each = np.tile(position, (count, 1)), np.eye(count), np.zeros((count, count))
+    motion = robot.motion(*each, by_joints=False)
     arms = np.cross(motion.linear_velocity, motion.angular_velocity)
     axes = []
-    each = zip(robot.joints, motion.angular_velocity, arms, strict=True)
-    for k, (name, direction, arm) in enumerate(each):
+    named = zip(robot.joints, motion.angular_velocity, arms, strict=True)
+    for k, (name, direction, arm) in enumerate(named):
         if direction.any():
             speed, effort = (
                 float(limits[k]) or np.inf

@@ -15,7 +15,7 @@ import scipy.linalg.lapack
 
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
-BLOCK = 16
+BLOCK = 12
 """Panel width of LAPACK's tpqrt: the fastest at 60 to 200 columns."""
 
 
@@ -34,10 +34,8 @@ def combine_all(triangles: Sequence[FloatArray], rows: FloatArray) -> list[Float
     if not len(rows):
         return list(triangles)
     columns, block = np.asfortranarray(rows), min(BLOCK, len(triangles[0]))
-    # One copy for all: LAPACK's interface would make one of each, at twice the cost of the rest.
-    copies = np.array([triangle.T for triangle in triangles])
     add = scipy.linalg.lapack.dtpqrt
-    return [add(0, block, each.T, columns, overwrite_a=True)[0] for each in copies]
+    return [add(0, block, triangle, columns)[0] for triangle in triangles]
 
 
 def time_update(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
@@ -50,8 +48,9 @@ def time_updates(
 ) -> list[FloatArray]:
     """Apply a time update: the first k unknowns x become keep x + w, w of the given variances.
 
-    It is that of the square-root information filter: w enters as further unknowns and QR
-    eliminates it. Only the first k rows hold these unknowns, so that the cost is small.
+    Only the first k rows hold these unknowns, so that the cost is small. With R those rows in
+    units of keep x, and W the standard deviations of w, eliminating w leaves U^-1 R, where U is
+    the upper triangle of U U^T = I + (R W) (R W)^T. Nothing is subtracted in it.
 
     Parameters
     ----------
@@ -61,24 +60,18 @@ def time_updates(
         Above zero.
     variances : (m, k) array
 
-    Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, VI.3.
+    Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, VI.3, has it by QR.
     """
-    moving = np.flatnonzero(variances.any(axis=0))
-    k, w = len(keep), len(moving)
+    k = len(keep)
     # Transposed, because LAPACK's columns are NumPy's rows.
     out = np.array([triangle.T for triangle in triangles])
     out[:, :k, :k] /= keep[:, None]
-    if w:
-        # QR of the columns of w and x alone, with w in units of its std; the others are turned.
-        stacked = np.zeros((len(out), w + k, w + k))
-        stacked[:, range(w), range(w)] = 1.0
-        stacked[:, w:, :w] = (out[:, moving, :k] * -np.sqrt(variances[:, moving, None])).swapaxes(
-            1, 2
-        )
-        stacked[:, w:, w:] = out[:, :k, :k].swapaxes(1, 2)
-        turn, factors = np.linalg.qr(stacked)
-        out[:, :k, :k] = factors[:, w:, w:].swapaxes(1, 2)
-        out[:, k:, :k] = out[:, k:, :k] @ turn[:, w:, w:]
+    if variances.any():
+        spread = out[:, :k, :k] * np.sqrt(variances)[:, :, None]
+        both = spread.swapaxes(1, 2) @ spread + np.eye(k)
+        # NumPy's is the lower triangle: that of the rows in reverse order.
+        upper = np.linalg.cholesky(both[:, ::-1, ::-1])[:, ::-1, ::-1]
+        out[:, :, :k] = out[:, :, :k] @ np.linalg.inv(upper).swapaxes(1, 2)
     return [each.T for each in out]
 
 
@@ -105,7 +98,9 @@ def relax(
     others = np.setdiff1d(np.arange(size - 1), unknowns - first)
     order = np.concatenate([others, unknowns - first, [size - 1]])
     turned = triangular(triangle[first:, first + order])
-    turned[-k - 1 :, -k - 1 :] = walk(turned[-k - 1 :, -k - 1 :], np.arange(k), keep, variance)
+    # Those that stay as they are need not be turned, if they stand behind the others.
+    some = np.flatnonzero((keep != 1.0) | (variance > 0.0))
+    turned[-k - 1 :, -k - 1 :] = walk(turned[-k - 1 :, -k - 1 :], some, keep[some], variance[some])
     out = triangle.copy(order='F')
     out[first:, first:] = triangular(turned[:, np.argsort(order)])
     return out

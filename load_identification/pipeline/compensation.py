@@ -191,7 +191,7 @@ class Compensation:
             return ''
         q, qd = state.position, state.velocity
         self.position = q
-        motion = robot.motion(q[None], qd[None], state.acceleration[None])
+        motion = robot.motion(q[None], qd[None], state.acceleration[None], by_joints=False)
         seen = np.eye(3), np.zeros(3), np.zeros(6)
         try:
             if self._frame not in ('', robot.sensor_frame):

@@ -168,7 +168,11 @@ def interpolated(
         NaN where no two joined samples bracket a time.
     """
     after = np.minimum(stamps.searchsorted(times), len(stamps) - 1)
-    before = np.maximum(after - (stamps[after] != times), 0)
+    between = stamps[after] != times
+    if not between.any():
+        # As of a driver that reads joints and sensor at once.
+        return values[after, 0], values[after, 1]
+    before = np.maximum(after - between, 0)
     gap, since = stamps[after] - stamps[before], times - stamps[before]
     nowhere = (gap > max_gap) | (since < 0) | (since > gap)
     nowhere |= _broken(breaks, stamps[before], stamps[after])

@@ -125,15 +125,16 @@ class JumpGate:
         """Return whether a whole batch is without a jump, which is nearly always so."""
         if self._held is not None:
             return False
-        position = np.concatenate([self._position[None], track])
-        times = np.concatenate([self._stamps[None], np.broadcast_to(stamps[:, None], track.shape)])
-        steps, seconds = np.abs(position[1:] - position[:-1]), (times[1:] - times[:-1]) * 1e-9
+        position, seconds = np.concatenate([self._position[None], track]), np.empty(track.shape)
+        seconds[0] = (stamps[0] - self._stamps) * 1e-9
+        seconds[1:] = ((stamps[1:] - stamps[:-1]) * 1e-9)[:, None]
+        steps = np.abs(position[1:] - position[:-1])
         within = steps <= MARGIN * self.limits * seconds + SLACK
         # The first position of a joint may be anywhere.
         within[0] |= ~self.measured & np.isfinite(track[0])
         if not within.all():
             return False
-        self._stamps, self._position = times[-1], position[-1]
+        self._stamps, self._position = np.full_like(self._stamps, stamps[-1]), position[-1]
         return True
 
     def _judge(self, stamp: int, row: FloatArray) -> list[tuple[int, FloatArray, bool]]:

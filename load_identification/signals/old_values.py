@@ -150,11 +150,14 @@ class FillMonitor:
         least = np.minimum(self._least, np.where(step > 0.0, step, np.inf).min(axis=0))
         way = self._way + np.cumsum(step, axis=0)
         changes = self._changes + np.cumsum(step > 0.0, axis=0)
+        self._newest, self._last, self._least = rows[-AGO:], values[-1], least
+        self._way, self._changes = way[-1], changes[-1]
+        if not filled.any():
+            self._sum = np.maximum(self._sum - len(wrench), 0)
+            return np.zeros_like(begins)
         away = np.abs(wrench - values[1:])
         filled &= (away > NEAR * least) & noisy
         marked = filled & (self._often[:, None] | (away * changes > FAR * way))
-        self._newest, self._last, self._least = rows[-AGO:], values[-1], least
-        self._way, self._changes = way[-1], changes[-1]
         # A driver faster than its sensor repeats any value; that it returns is what counts.
         counted = filled & [np.ones_like(begins), begins]
         change = FILLED * counted.sum(axis=1) - (~filled).sum(axis=1)

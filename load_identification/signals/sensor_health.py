@@ -106,6 +106,8 @@ class SensorHealth:
         return tuple(state != ALIVE for state in self.states)
 
     def _judged(self, value: FloatArray) -> tuple[str, ...]:
+        if not self._stuck.any():
+            return tuple(np.where(self._monitor.silent, ABSENT, ALIVE).tolist())
         # At the end of the range observed, which a signal reaches without a jump.
         beyond = np.maximum(self._low - value, value - self._high)
         reach = NO_JUMP * (self._high - self._low)

@@ -45,6 +45,17 @@ def test_a_walk_that_explains_nothing_loses_its_weight_and_none_is_chosen_by_a_h
     np.testing.assert_allclose(even.sum(), 1.0)
 
 
+def test_of_equally_likely_path_errors_the_first_count_whatever_the_rounding() -> None:
+    """At first members differ by rounding alone, and half a std had depended on it."""
+    members = bank(np.array([3e-4, 1e-5]), path=True)
+    weight = weights(np.zeros(len(members.first)), members.first)
+    parts = members.parts(weight)
+    assert np.isnan(members.path_parts).any()
+    for place in np.flatnonzero(np.isfinite(members.path_parts)):
+        unit = np.arange(len(weight)) == place
+        np.testing.assert_array_equal(members.parts(weight + 1e-14 * unit), parts)
+
+
 def test_a_walk_that_is_given_up_is_tried_again_with_the_next_channel() -> None:
     tried = bank(np.array([3e-4, 1e-5]), path=True)
     alone = tried.walks[-3] > tried.expected

@@ -11,9 +11,12 @@ import scipy.linalg
 from load_identification.numerics.triangle import (
     SquareRootInformation,
     combine,
+    inverted,
     prior_triangle,
     relax,
     root_covariance,
+    time_updates,
+    triangular,
     values,
     walk,
 )
@@ -228,6 +231,25 @@ def test_marginalizing_what_is_known_in_part_keeps_all_that_is_known_of_the_rest
     expected = 200.0 * np.outer(axis, axis)
     # Rounding, 1e-16 of the largest entry of R'R, 2e4, times a few hundred.
     np.testing.assert_allclose(information(memory)[3:, 3:], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize('kept', [1.0, 0.9, 1e-3])
+def test_a_time_update_is_that_of_the_covariance(kept: float) -> None:
+    rng = np.random.default_rng(3)
+    size, count, moving = 30, 3, 12
+    triangles = [triangular(rng.standard_normal((3 * size, size + 1))) for _ in range(count)]
+    keep = np.append(np.full(6, kept), np.ones(6))
+    variances = rng.uniform(0.0, 2.0, (count, moving)) ** 4
+    later = time_updates(triangles, keep, variances)
+    by, more = np.append(keep, np.ones(size - moving)), np.zeros((count, size))
+    more[:, :moving] = variances
+    for before, after, added in zip(triangles, later, more, strict=True):
+        np.testing.assert_array_equal(np.tril(after, -1), 0.0)
+        root, now = inverted(before), inverted(after)
+        expected = np.outer(by, by) * (root @ root.T) + np.diag(added)
+        np.testing.assert_allclose(now @ now.T, expected, atol=1e-9)
+        np.testing.assert_allclose(values(after), by * values(before), atol=1e-9)
+        assert after[-1, -1] == before[-1, -1]
 
 
 def test_what_is_known_of_the_others_given_the_relaxed_ones_stays_as_it_is() -> None:

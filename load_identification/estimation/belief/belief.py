@@ -7,7 +7,7 @@ A belief is immutable: time updates and measurements return a new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -72,6 +72,8 @@ class Belief:
     held: tuple[Block, ...] = ()
     held_noise: FloatArray | None = None
     """Noise with which the kept blocks were weighted, (2, 2)."""
+    _newest: list[tuple[Block, FloatArray]] = field(default_factory=list, init=False)
+    """The block asked for last, and its `rows`."""
 
     @classmethod
     def of_nothing(cls, model: Model, noise: NoiseLevels) -> Belief:
@@ -145,12 +147,18 @@ class Belief:
         made = ((block.blur @ phi) ** 2).sum(axis=0)
         made += ringing(block, phi, self.compliance) ** 2
         known = np.repeat(self.noise.at(block.rest), 3) ** 2
-        share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
-        return replace(block, weight=share * block.weight)
+        most = known / np.maximum(made, 1e-200)
+        if (block.weight <= most).all():
+            return block
+        return replace(block, weight=np.minimum(block.weight, most))
+
+    @cached_property
+    def _path_variance(self) -> FloatArray:
+        return self.model.path_variance(self.scales, self.weight, self.body)
 
     def moved(self, elapsed: float, angle: float) -> tuple[FloatArray, FloatArray]:
         """Return `Model.moved` of this belief."""
-        return self.model.moved(elapsed, angle, self.scales, self.weight, self.body)
+        return self.model.moved(elapsed, angle, self._path_variance)
 
     def after(self, block: Block) -> Belief:
         """Apply the time update to a block's time; at rest only clocks go on, no other error."""
@@ -169,8 +177,13 @@ class Belief:
         return relaxed(later, 0.0 if block.rest else later.unrelaxed) if due else later
 
     def rows(self, block: Block) -> FloatArray:
-        """Return `Model.rows` of a block at the linearisation point."""
-        return self.model.rows(block, self.body, self.about)
+        """Return `Model.rows` of a block at the linearisation point; not to be written to.
+
+        The newest block is predicted, tested and combined one after the other.
+        """
+        if not (self._newest and self._newest[0][0] is block):
+            self._newest[:] = [(block, self.model.rows(block, self.body, self.about))]
+        return self._newest[0][1]
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
@@ -186,7 +199,7 @@ class Belief:
         if elapsed:
             keep, variances = self.moved(elapsed, angle)
             moved = rows[:, : len(keep)] * variances[place] @ rows[:, : len(keep)].T
-            rows[:, : len(keep)] *= keep
+            rows = np.hstack([rows[:, : len(keep)] * keep, rows[:, len(keep) :]])
         expected = rows @ self.values_of(place) - shift
         return Prediction(expected, self.triangles[place], rows, moved)
 

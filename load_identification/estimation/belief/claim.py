@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -156,6 +156,29 @@ class Claim:
         parts[:, :known] = factor**2 * found
         return parts
 
+    @cached_property
+    def errors_of_the_cell(self) -> Sequence[Error]:
+        """Name, value, standard deviation and prior standard deviation of each error.
+
+        Errors of an arm that weighs are left out; of friction, the size is included, not the
+        shape.
+        """
+        found, errors = self.belief.knowledge, self.belief.model.systematic
+        numbers = np.column_stack([found.errors, found.errors_std, errors.std]).tolist()
+        return [
+            (name, value, std, prior)
+            for name, (value, std, prior) in zip(errors.names, numbers, strict=True)
+            if not name.startswith(HIDDEN)
+        ]
+
+    def _shown(self) -> Mapping[str, CalibrationValue]:
+        """Return the errors of the cell whose std is below `SHOWN` of the prior by motion."""
+        return {
+            name: CalibrationValue(value, std)
+            for name, value, std, prior in self.errors_of_the_cell
+            if std < SHOWN * prior
+        }
+
     @property
     def unexplained(self) -> float:
         """Residual torque with which the torque caused by inertia is compared [N m]."""
@@ -225,7 +248,7 @@ class Claim:
             noise=noise[1],
             budget=parts,
             causes=self.causes,
-            calibration=shown(self.belief),
+            calibration=self._shown(),
             common=self.tool.common(found, self.belief.model.systematic.names),
         )
 
@@ -274,7 +297,7 @@ def warnings(
         Whether a delay of the wrench is reported already, see `time_delay`.
     """
     belief, settings = claim.belief, claim.settings
-    errors = [e for e in _errors_of_the_cell(belief) if not (late and e[0] == 'delay')]
+    errors = [e for e in claim.errors_of_the_cell if not (late and e[0] == 'delay')]
     words = remedies(errors, np.array(settings.gravity), settings.wrench_delay)
     beyond = belief.noise.beyond_samples
     if beyond > UNEXPLAINED:
@@ -290,24 +313,3 @@ def warnings(
     if factor > LOUD:
         words.append(CONTRADICT.format(factor))
     return tuple(filter(None, words))
-
-
-def shown(belief: Belief) -> Mapping[str, CalibrationValue]:
-    """Return the errors of the cell whose std motion has reduced below `SHOWN` of the prior."""
-    return {
-        name: CalibrationValue(value, std)
-        for name, value, std, prior in _errors_of_the_cell(belief)
-        if std < SHOWN * prior
-    }
-
-
-def _errors_of_the_cell(belief: Belief) -> Iterator[Error]:
-    """Yield name, value, standard deviation and prior standard deviation of each error.
-
-    Errors of an arm that weighs are left out; of friction, the size is included, not the shape.
-    """
-    found, errors = belief.knowledge, belief.model.systematic
-    numbers = np.column_stack([found.errors, found.errors_std, errors.std]).tolist()
-    for name, (value, std, prior) in zip(errors.names, numbers, strict=True):
-        if not name.startswith(HIDDEN):
-            yield name, value, std, prior

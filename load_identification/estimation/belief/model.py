@@ -121,13 +121,18 @@ class Model:
             ]
         )
 
+    def path_variance(
+        self, scales: FloatArray, weight: FloatArray, load: FloatArray
+    ) -> FloatArray:
+        """Return the variances of the path states for each member of the bank, (k, 6).
+
+        `scales` (classes + 1,), `weight` (k,) of the members, and phi, `load` (10,).
+        """
+        path = max(1.0, float(scales[FIELD])) * self.pose.path_std_under(load)
+        return np.asarray((self.bank.parts(weight)[:, None] * path) ** 2)
+
     def moved(
-        self,
-        elapsed: float,
-        angle: float,
-        scales: FloatArray,
-        weight: FloatArray,
-        load: FloatArray,
+        self, elapsed: float, angle: float, path: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the time update of all that stands first: factor kept, and variance added.
 
@@ -137,11 +142,8 @@ class Model:
         ----------
         elapsed, angle : float
             Time, and angle travelled [s, rad].
-        scales : (classes + 1,) array
-        weight : (k,) array
-            Weights of the members of the bank.
-        load : (10,) array
-            phi.
+        path : (k, 6) array
+            `path_variance`.
 
         Returns
         -------
@@ -151,9 +153,8 @@ class Model:
         keep = np.ones(self.offset.stop)
         keep[self.path] = kept
         keep[self.of_torques] = slow = left(angle, SLOW_ANGLE)
-        path = max(1.0, float(scales[FIELD])) * self.pose.path_std_under(load)
-        variances = np.zeros((len(weight), len(keep)))
-        variances[:, self.path] = (self.bank.parts(weight)[:, None] * path) ** 2 * (1.0 - kept**2)
+        variances = np.zeros((len(path), len(keep)))
+        variances[:, self.path] = path * (1.0 - kept**2)
         variances[:, self.of_torques] = 1.0 - slow**2
         variances[:, self.offset] = self.bank.walks**2 * elapsed
         return keep, variances

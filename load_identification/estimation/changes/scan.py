@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
 from load_identification.estimation.changes.hypotheses import ARM
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.numerics.triangle import (
-    combine_all,
-    forget,
+    combine,
     std_of_last,
     time_updates,
+    triangular,
     values,
 )
 from load_identification.typing_aliases import FloatArray
@@ -56,7 +57,7 @@ FADES = 100.0
 
 @dataclass(frozen=True, eq=False)
 class _Scan:
-    """One scan."""
+    """One scan: what its blocks show of a load of their own, beside the one of before."""
 
     start: Belief
     """The belief before its first block."""
@@ -64,38 +65,41 @@ class _Scan:
     """Its wary member, see `drift.Bank.wary`."""
     blocks: tuple[Block, ...]
     """Merged blocks."""
-    same: FloatArray
-    other: FloatArray
-    """Triangles of the unchanged and of another load, both updated by the blocks,
-    (size + 1, size + 1)."""
-    began: float
-    """Difference of their sums of squared residuals before the first block [-]."""
+    triangle: FloatArray
+    """Triangle of all unknowns, with the load of before, and of that of the blocks behind them,
+    (size + 11, size + 11). The unchanged load is the case that both are equal."""
 
     @classmethod
     def of(cls, start: Belief) -> _Scan:
         """Begin a scan."""
         one = start.single
-        load = one.model.places(one.model.body)
-        other = forget(one.triangle, load, one.model.std(one.scales)[load])
-        began = float(one.triangle[-1, -1] ** 2 - other[-1, -1] ** 2)
-        return cls(start, one, (), one.triangle, other, began)
+        size, prior = one.model.size, one.model.std(one.scales)[one.model.body]
+        triangle = np.zeros((size + PARAMETERS + 1,) * 2, order='F')
+        known = np.append(np.arange(size), size + PARAMETERS)
+        triangle[np.ix_(known, known)] = one.triangle
+        triangle[range(size, size + PARAMETERS), range(size, size + PARAMETERS)] = 1.0 / prior
+        return cls(start, one, (), triangle)
 
-    def with_block(self, block: Block, rows: FloatArray) -> _Scan:
-        """Continue the scan with a block and its `Model.rows`; it is predicted to the first."""
-        one, noise = self.one, self.one.noise.at(block.rest)
-        rows = one.model.weighted(rows, one.derated(block), noise)
-        pair = [self.same, self.other]
-        if self.blocks:
-            keep, variances = one.moved(block.elapsed, block.angle)
-            pair = time_updates(pair, keep, np.repeat(variances, 2, axis=0))
-        pair = combine_all(pair, rows)
-        return replace(self, blocks=(*self.blocks, block), same=pair[0], other=pair[1])
+    def rows(self, block: Block, rows: FloatArray) -> FloatArray:
+        """Return the weighted rows of a block for the triangle, from its `Model.rows`."""
+        one = self.one
+        weighted = one.model.weighted(rows, one.derated(block), one.noise.at(block.rest))
+        before, own = np.split(weighted, [one.model.body.start], axis=1)
+        return np.hstack([before, np.zeros((len(own), PARAMETERS)), own])
+
+    @cached_property
+    def _loads(self) -> tuple[FloatArray, FloatArray]:
+        """Triangles of the load of the blocks (11, 11): if it is another one, and if not."""
+        last = self.triangle[-2 * PARAMETERS - 1 :, -2 * PARAMETERS - 1 :]
+        equal = last[:, PARAMETERS:].copy()
+        equal[:, :PARAMETERS] += last[:, :PARAMETERS]
+        return last[PARAMETERS:, PARAMETERS:], triangular(equal)
 
     @property
     def difference(self) -> float:
         """Chi-square by which another load fits better [-]."""
-        worse = float(self.same[-1, -1] ** 2 - self.other[-1, -1] ** 2)
-        return (worse - self.began) / NOISE_MARGIN**2
+        other, same = self._loads
+        return float(same[-1, -1] ** 2 - other[-1, -1] ** 2) / NOISE_MARGIN**2
 
     @property
     def between(self) -> FloatArray:
@@ -103,9 +107,9 @@ class _Scan:
 
         As far as the shift is beyond the uncertainty of the other one.
         """
-        model = self.one.model
-        apart = (values(self.other) - values(self.same))[model.body][1:4]
-        unsure = std_of_last(self.other, PARAMETERS)[1:4]
+        model, (other, same) = self.one.model, self._loads
+        apart = (values(other) - values(same))[1:4]
+        unsure = std_of_last(other, PARAMETERS)[1:4]
         most = (FARTHEST_SLIP * self.one.values[model.body.start]) ** 2
         shift = min(float(np.maximum(apart**2 - unsure**2, 0.0).sum()), float(most))
         variance = np.zeros(model.size)
@@ -116,6 +120,25 @@ class _Scan:
     def before(self) -> Belief:
         """The wary member without the blocks, at the time of the last one."""
         return reduce(Belief.after, self.blocks[1:], self.one)
+
+
+def _continued(scans: Sequence[_Scan], block: Block, rows: FloatArray) -> list[_Scan]:
+    """Continue scans with a block and its `Model.rows`; a new one is predicted to it."""
+    going = [scan for scan in scans if scan.blocks]
+    triangles = [scan.triangle for scan in scans if not scan.blocks]
+    if going:
+        moved = [scan.one.moved(block.elapsed, block.angle) for scan in going]
+        variances = np.concatenate([variance for _, variance in moved])
+        later = time_updates([scan.triangle for scan in going], moved[0][0], variances)
+        triangles = [*later, *triangles]
+    return [
+        replace(
+            scan,
+            blocks=(*scan.blocks, block),
+            triangle=combine(triangle, scan.rows(block, rows)),
+        )
+        for scan, triangle in zip(scans, triangles, strict=True)
+    ]
 
 
 class Scanner:
@@ -173,7 +196,7 @@ class Scanner:
         self._widened += 1
         # While a load is tracked, all scans have the same linearisation point.
         rows = belief.rows(whole)
-        self._open = [scan.with_block(whole, rows) for scan in self._open]
+        self._open = _continued(self._open, whole, rows)
         long_enough = [scan for scan in self._open if len(scan.blocks) >= FEWEST]
         if not long_enough:
             return None

@@ -69,8 +69,10 @@ class Problem:
         The accelerations are in units of gravity.
         """
         factor = np.column_stack([np.ones(len(acceleration)), acceleration])
-        gram = np.einsum('na,aibj,nb->nij', factor, self.gram, factor)
-        right: FloatArray = np.einsum('na,ai->ni', factor, self.right)
+        pairs = (factor[:, :, None] * factor[:, None]).reshape(len(factor), -1)
+        each = self.gram.swapaxes(1, 2).reshape(pairs.shape[1], -1)
+        gram = (pairs @ each).reshape(-1, PARAMETERS, PARAMETERS)
+        right = factor @ self.right
         payload = np.asarray(np.linalg.solve(gram + WIDE, right[..., None])[..., 0])
         total = float(np.sum(self.wrench**2))
         cost: FloatArray = total - np.sum(payload * right, axis=1)
@@ -170,6 +172,9 @@ def rotations() -> FloatArray:
 
 ROTATIONS = rotations()
 
+GENERATORS = np.cross(np.eye(3)[:, None, :], -np.eye(3)[None])
+"""Derivatives of a rotation by small turns about its axes, (3, 3, 3)."""
+
 
 def exponential(vectors: FloatArray) -> FloatArray:
     """Return the rotations (n, 3, 3) by rotation vectors (n, 3) [rad]."""
@@ -185,22 +190,23 @@ def best_rotation(form: FloatArray) -> tuple[FloatArray, FloatArray]:
     information : (3, 3) array
         Half the second derivative by a small further rotation, rotation @ exp(turn) [1/rad²].
     """
-    flat = ROTATIONS.reshape(-1, 9)
-    order = np.argsort(np.einsum('ni,ij,nj->n', flat, form, flat))[:KEPT]
-    turn = ROTATIONS[order]
-    generators = np.cross(np.eye(3)[:, None, :], -np.eye(3)[None])
+
+    def cost(rotation: FloatArray) -> FloatArray:
+        flat = rotation.reshape(-1, 9)
+        return np.asarray(((flat @ form) * flat).sum(axis=1))
+
+    turn = ROTATIONS[np.argsort(cost(ROTATIONS))[:KEPT]]
     for _ in range(STEPS):
-        slope = np.einsum('nij,ajk->naik', turn, generators).reshape(len(turn), 3, 9)
-        gradient = np.einsum('nai,ij,nj->na', slope, form, turn.reshape(-1, 9))
-        curvature = np.einsum('nai,ij,nbj->nab', slope, form, slope)
-        curvature += 1e-9 * np.trace(form) * np.eye(3)
-        step = -np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        slope = (turn[:, None] @ GENERATORS).reshape(-1, 3, 9)
+        pulled = slope @ form
+        gradient = pulled @ turn.reshape(-1, 9, 1)
+        curvature = pulled @ slope.swapaxes(1, 2) + 1e-9 * np.trace(form) * np.eye(3)
+        step = -np.linalg.solve(curvature, gradient)[..., 0]
         size = np.linalg.norm(step, axis=1, keepdims=True)
         turn = turn @ exponential(step * np.minimum(1.0, 0.5 / np.maximum(size, 1e-12)))
-    flat = turn.reshape(-1, 9)
-    best = int(np.argmin(np.einsum('ni,ij,nj->n', flat, form, flat)))
-    slope = np.einsum('ij,ajk->aik', turn[best], generators).reshape(3, 9)
-    return turn[best], slope @ form @ slope.T
+    best = turn[np.argmin(cost(turn))]
+    slope = (best @ GENERATORS).reshape(3, 9)
+    return best, slope @ form @ slope.T
 
 
 def best_direction(task: Problem, upright: FloatArray) -> tuple[FloatArray, FloatArray]:

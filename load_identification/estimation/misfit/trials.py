@@ -199,19 +199,20 @@ def _channels(task: Problem, evidence: Evidence) -> Trial:
 
 
 DEAD = [*combinations(range(6), 1), *combinations(range(6), 2)]
-"""Channels that are tested for being dead together."""
+ALIVE = np.array([~np.isin(np.arange(6), dead) for dead in DEAD])
+"""Channels that are tested for being dead together, and which the others are, (k, 6)."""
 
 
 def _dead(task: Problem) -> Trial:
     """Test one and two of the six channels for showing noise alone, without the load."""
-    alive = np.array([~np.isin(np.arange(6), dead) for dead in DEAD])
-    right = alive @ np.einsum('nci,nc->ci', task.matrix, task.wrench)
-    of_channels = np.einsum('nci,ncj->cij', task.matrix, task.matrix)
-    gram = np.einsum('kc,cij->kij', alive, of_channels) + WIDE
+    right = ALIVE @ np.einsum('nci,nc->ci', task.matrix, task.wrench)
+    of_each = task.matrix.swapaxes(0, 1)
+    of_channels = of_each.swapaxes(1, 2) @ of_each
+    gram = np.tensordot(ALIVE, of_channels, 1) + WIDE
     payload = np.linalg.solve(gram, right[..., None])[..., 0]
     left = (float(np.sum(task.wrench**2)) - np.sum(payload * right, axis=1)) / task.count
     best = int(np.argmax(left < 1.1 * left.min() + AS_WELL))
-    rows = task.matrix * alive[best, :, None], task.wrench
+    rows = task.matrix * ALIVE[best, :, None], task.wrench
     say = words.dead([CHANNELS[channel] for channel in DEAD[best]])
     return Trial(Kind.DEAD, float(left[best]), NOTHING, lambda _: say, rows)
 
@@ -305,7 +306,8 @@ def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
 
     def moved(wrong: Wrong, blocks: Evidence) -> Problem:
         order, sign, _ = wrong
-        motion = robot.motion(*np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0))
+        q, qd, qdd = np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0)
+        motion = robot.motion(q, qd, qdd, by_joints=False)
         matrix = -wrench_regressor(
             motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
         )
