@@ -99,7 +99,9 @@ OTHER_MOTION = smooth_motion(np.random.default_rng(8), 3, 1500, 1.0 / RATE)
 OTHER_OFFSET = BASE_OFFSET + np.array([2.0, -6.0, 33.0, 0.5, 1.0, -0.8])
 
 
-@pytest.mark.parametrize('method', ['acceleration_free', 'ls'])
+@pytest.mark.parametrize(
+    'method', [pytest.param('acceleration_free', marks=pytest.mark.seeds), 'ls']
+)
 def test_a_sensor_whose_offset_changes_between_the_recordings_is_no_other_arm(
     sound: tuple[Path, str], tmp_path: Path, command: Command, method: str
 ) -> None:
@@ -112,7 +114,9 @@ def test_a_sensor_whose_offset_changes_between_the_recordings_is_no_other_arm(
     assert largest_share(out) < 1.0
 
 
-@pytest.mark.parametrize('method', ['acceleration_free', 'ls'])
+@pytest.mark.parametrize(
+    'method', ['acceleration_free', pytest.param('ls', marks=pytest.mark.seeds)]
+)
 def test_a_sensor_has_an_offset_of_its_own_in_each_recording_that_is_fitted(
     sound: tuple[Path, str], tmp_path: Path, command: Command, method: str
 ) -> None:
