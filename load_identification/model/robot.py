@@ -135,7 +135,9 @@ class Robot:
         }
         self._tilted = tilted(self.gravity)
 
-    def motion(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
+    def motion(
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray, *, by_joint: bool = True
+    ) -> FrameMotion:
         """Compute the motion of the sensor frame.
 
         Parameters
@@ -143,10 +145,12 @@ class Robot:
         q : (n, J) joint positions, plain angles for continuous joints too [rad, m].
         qd : (n, J) joint velocities [rad/s, m/s].
         qdd : (n, J) joint accelerations [rad/s^2, m/s^2].
+        by_joint : whether `jacobian` and `motion_by_joint` are wanted, two thirds of the work;
+            else they are those of no joint.
         """
-        n = len(q)
+        n, count = len(q), len(self.joints) if by_joint else 0
         velocity, acceleration = np.empty((n, 6)), np.empty((n, 6))
-        root_from_sensor, jacobian = np.empty((n, 3, 3)), np.empty((n, 6, len(self.joints)))
+        root_from_sensor, jacobian = np.empty((n, 3, 3)), np.empty((n, 6, count))
         model, data, frame, local = self._model, self._data, self._frame, pinocchio.LOCAL
         samples = zip(configurations(model, q), qd, qdd, strict=True)
         for k, (configuration, sample_qd, sample_qdd) in enumerate(samples):
@@ -156,10 +160,9 @@ class Robot:
                 model, data, frame, local
             ).vector
             root_from_sensor[k] = pinocchio.updateFramePlacement(model, data, frame).rotation
-            if self.joints:  # Pinocchio fails without joints.
+            if count:  # Pinocchio fails without joints.
                 pinocchio.computeJointJacobians(model, data)
-                by_joint = pinocchio.getFrameJacobian(model, data, frame, local)
-                jacobian[k] = by_joint.reshape(6, -1)
+                jacobian[k] = pinocchio.getFrameJacobian(model, data, frame, local).reshape(6, -1)
         gravity = self.gravity @ root_from_sensor
         return FrameMotion(
             linear_velocity=velocity[:, :3],
@@ -167,7 +170,7 @@ class Robot:
             angular_acceleration=acceleration[:, 3:],
             linear_acceleration=acceleration[:, :3] - gravity,
             gravity=gravity,
-            motion_by_joint=_by_joint(jacobian, qd, qdd, velocity, gravity),
+            motion_by_joint=_by_joint(jacobian, qd[:, :count], qdd[:, :count], velocity, gravity),
             gravity_by_tilt=np.einsum('nij,ik->njk', root_from_sensor, self._tilted),
             rotation=root_from_sensor,
             jacobian=jacobian,

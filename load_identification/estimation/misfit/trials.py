@@ -305,7 +305,8 @@ def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
 
     def moved(wrong: Wrong, blocks: Evidence) -> Problem:
         order, sign, _ = wrong
-        motion = robot.motion(*np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0))
+        changed = np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0)
+        motion = robot.motion(*changed, by_joint=False)
         matrix = -wrench_regressor(
             motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
         )
