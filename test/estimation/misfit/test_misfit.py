@@ -246,7 +246,7 @@ def test_a_frame_that_the_wrench_only_names_is_asked_about() -> None:
 @pytest.mark.parametrize('robot', ['scara', pytest.param('seven_joints', marks=pytest.mark.seeds)])
 def test_a_motion_without_linear_acceleration_is_named(robot: str) -> None:
     """As of a source that knows orientations alone."""
-    estimator, batches = worked(Fault(None), robot, 'rich', 8.0)
+    estimator, batches = worked(Fault(None), robot, 'rich', 5.0)
     turns = [
         replace(without_robot(batch), linear_acceleration=-batch.gravity) for batch in batches
     ]

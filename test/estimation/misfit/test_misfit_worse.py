@@ -69,7 +69,7 @@ def test_a_sensor_turned_by_a_right_angle_is_named_where_nothing_acts_along_one_
     def exerted(frame: FrameMotion) -> FloatArray:
         return (load_wrench(load, frame).reshape(-1, 2, 3) @ turn.T).reshape(-1, 6)
 
-    path = sample(mount, Motion(slow, ()), 24.0, 250.0)
+    path = sample(mount, Motion(slow, ()), 18.0, 250.0)
     estimator, batches = along(path, exerted, ORDINARY, 1)
     estimate = estimated(estimator, batches)
     assert estimator.misfit.named.kind is Kind.ROTATED
@@ -87,7 +87,7 @@ def test_a_sensor_turned_by_a_right_angle_is_named_where_nothing_acts_along_one_
 def test_in_a_cell_that_is_worse_than_ordinary_a_cause_is_suspected(name: str) -> None:
     """With twelve times the errors no cause leaves as little as an ordinary cell."""
     worse = replace(ORDINARY, errors=CellErrors().times(12.0))
-    estimator, batches = worked(FAULTS[name], 'puma', 'rich', 8.0, worse)
+    estimator, batches = worked(FAULTS[name], 'puma', 'rich', 6.0, worse)
     estimate = estimated(estimator, batches)
     kind = FAULTS[name].kind
     assert kind is not None
