@@ -51,11 +51,13 @@ collect_ignore = [
 TERMINAL = pytest.StashKey[int]()
 
 LONGEST = (
-    *('test_misfit_claims', 'test_ros_guided', 'test_changes_in_cells', 'test_ros_apply_payload'),
-    *('test_events', 'test_ros_recording', 'test_misfit', 'test_streams', 'test_real_arms'),
-    *('test_belief_in_work', 'test_ros_calibration', 'test_events_at_rest', 'test_killed'),
-    *('test_identify_arm', 'test_two_publishers', 'test_weight', 'test_matrix'),
-    *('test_selection', 'test_ros_services', 'test_drive_gains', 'test_ros_hexapod_services'),
+    *('test_ros_guided', 'test_misfit_claims', 'test_ros_processes', 'test_events'),
+    *('test_ros_apply_payload', 'test_misfit', 'test_streams', 'test_changes_in_cells'),
+    *('test_ros_recording', 'test_real_arms', 'test_two_publishers', 'test_belief_in_work'),
+    *('test_killed', 'test_events_at_rest', 'test_ros_calibration', 'test_selection'),
+    *('test_ros_hexapod_services', 'test_weight', 'test_drift', 'test_plan_excitation'),
+    *('test_ros_services', 'test_payload_in_time', 'test_payload_estimator', 'test_accuracy'),
+    *('test_matrix', 'test_identify_arm', 'test_identify_arm_by_sensor', 'test_drive_gains'),
 )
 """Modules begun first, in this order, those that compute and those that wait for topics by turns:
 of what is begun late one worker alone would be left with these."""

@@ -102,7 +102,7 @@ def sample(mount: Arm, motion: Motion, duration: float, rate: float) -> Path:
     stamps = np.round(np.arange(int(duration * rate) + 1) * 1e9 / rate).astype(np.int64)
     robot = mount.robot()
     joints = motion.trajectory.sample(stamps.astype(np.float64) * 1e-9)
-    return Path(mount, motion, robot, stamps, joints, robot.motion(*joints))
+    return Path(mount, motion, robot, stamps, joints, robot.motion(*joints, by_joints=False))
 
 
 def record(
@@ -152,7 +152,7 @@ def published(
             begin = np.random.default_rng([seed, 3]).uniform(0.0, 2.0 * np.pi, (1, q.shape[1]))
             q = q + conditions.eccentricity * np.sin(q + begin)
         true = Robot(path.mount.urdf, path.mount.sensor_frame, cell.gravity.tolist())
-        frame = true.motion(q + cell.zeros, qd, qdd)
+        frame = true.motion(q + cell.zeros, qd, qdd, by_joints=False)
     if cell.origin.any():
         frame = moved(frame, cell.origin)
     wrench = exerted(frame) @ cell.response.T
@@ -257,9 +257,10 @@ def _tied(
         force = np.einsum('nij,ni->nj', frame.rotation, pull)
         return np.hstack([force, np.cross(rng.uniform(-CLAMP, CLAMP, 3), force)])
     if kind == 'friction':
-        axis = frame.jacobian[:, 3:, -1]
-        against = -RUBBING * np.tanh(path.joints[1][:, -1:] / SLOW)
-        return np.hstack([np.zeros_like(axis), against * axis])
+        # S is fixed to the last link: the axis of its joint is the same in every pose.
+        axis = path.robot.motion(*(each[:1] for each in path.joints)).jacobian[:, 3:, -1]
+        torque = -RUBBING * np.tanh(path.joints[1][:, -1:] / SLOW) * axis
+        return np.hstack([np.zeros_like(torque), torque])
     raise ValueError(f'no error {kind!r}; there are {", ".join(TIED)}')
 
 

@@ -182,7 +182,7 @@ def simulate(
     """
     stamps = np.round(np.arange(int(trajectory.duration * rate) + 1) * 1e9 / rate).astype(np.int64)
     exact = trajectory.sample(stamps.astype(np.float64) * 1e-9)
-    motion = robot.motion(*exact)
+    motion = robot.motion(*exact, by_joints=False)
     wrench = load_wrench(payload, motion)
     truth = Recording(
         robot.joints, robot.sensor_frame, stamps, exact[0], exact[1], wrench, exact, motion, wrench

@@ -211,11 +211,11 @@ def identified(
 @pytest.mark.parametrize(
     ('delay', 'low_pass', 'says'),
     [
-        (0.02, 0.0, 'the efforts are about 20 ms late'),
+        pytest.param(0.02, 0.0, 'the efforts are about 20 ms late', marks=pytest.mark.seeds),
         # A first step of 20 ms hardly helps here.
         (0.15, 0.0, 'the efforts are about 150 ms late'),
         (-0.02, 0.0, 'the efforts are about 20 ms early'),
-        (-0.2, 0.0, 'the efforts are about 200 ms early'),
+        pytest.param(-0.2, 0.0, 'the efforts are about 200 ms early', marks=pytest.mark.seeds),
         # 75 ms where motion is slow.
         (0.0, 2.0, 'the efforts are about 60 ms late'),
     ],
@@ -235,7 +235,7 @@ def test_late_efforts_are_named_whose_fit_has_a_lower_cutoff_than_the_test() -> 
     assert any(each.startswith('the efforts are about 50 ms late') for each in session.warnings)
 
 
-@pytest.mark.parametrize('bristles', [0.0, 0.05])
+@pytest.mark.parametrize('bristles', [pytest.param(0.0, marks=pytest.mark.seeds), 0.05])
 def test_efforts_in_time_are_not(bristles: float) -> None:
     """Friction that comes after the velocity reverses is no delay."""
     session = identified(

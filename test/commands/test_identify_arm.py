@@ -260,6 +260,7 @@ def test_single_efforts_that_a_driver_fills_in_are_left_out(
     assert relative_errors(out)[0] < 1.1 * relative_errors(clean)[0]
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_planned_experiments_are_identified_by_spectrum(tmp_path: Path, command: Command) -> None:
     plan = planned(arm_case(3), 10, periods=3)
     write_plan(tmp_path / 'experiments.yaml', plan)

@@ -99,7 +99,10 @@ OTHER_MOTION = smooth_motion(np.random.default_rng(8), 3, 1500, 1.0 / RATE)
 OTHER_OFFSET = BASE_OFFSET + np.array([2.0, -6.0, 33.0, 0.5, 1.0, -0.8])
 
 
-@pytest.mark.parametrize('method', ['acceleration_free', 'ls'])
+@pytest.mark.usefixtures('unchosen')
+@pytest.mark.parametrize(
+    'method', [pytest.param('acceleration_free', marks=pytest.mark.seeds), 'ls']
+)
 def test_a_sensor_whose_offset_changes_between_the_recordings_is_no_other_arm(
     sound: tuple[Path, str], tmp_path: Path, command: Command, method: str
 ) -> None:
@@ -112,7 +115,10 @@ def test_a_sensor_whose_offset_changes_between_the_recordings_is_no_other_arm(
     assert largest_share(out) < 1.0
 
 
-@pytest.mark.parametrize('method', ['acceleration_free', 'ls'])
+@pytest.mark.usefixtures('unchosen')
+@pytest.mark.parametrize(
+    'method', ['acceleration_free', pytest.param('ls', marks=pytest.mark.seeds)]
+)
 def test_a_sensor_has_an_offset_of_its_own_in_each_recording_that_is_fitted(
     sound: tuple[Path, str], tmp_path: Path, command: Command, method: str
 ) -> None:
@@ -131,6 +137,7 @@ def test_a_sensor_has_an_offset_of_its_own_in_each_recording_that_is_fitted(
     assert gravity[1] == gravity[0]
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_channels_of_one_sensor_are_judged_together_each_by_its_scale(
     tmp_path: Path, command: Command
 ) -> None:
@@ -151,6 +158,7 @@ def test_channels_of_one_sensor_are_judged_together_each_by_its_scale(
     assert nominal < written < 1.1 * nominal
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_a_channel_of_the_opposite_sign_is_found_below_a_large_offset(
     tmp_path: Path, command: Command
 ) -> None:
@@ -265,6 +273,7 @@ def test_joint_states_that_are_all_malformed_are_named(tmp_path: Path, command: 
     assert 'they have no joints; dropped: joint_state_malformed 50' in error
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_of_several_recordings_on_a_base_sensor_the_last_third_is_not_fitted(
     tmp_path: Path, command: Command
 ) -> None:

@@ -145,7 +145,7 @@ def unpushed() -> tuple[FilteredBatch, float]:
     return batch, unexplained(batch)
 
 
-@pytest.mark.parametrize('begins', [4.2, 8.6, 9.7])
+@pytest.mark.parametrize('begins', [4.2, 8.6, pytest.param(9.7, marks=pytest.mark.seeds)])
 def test_the_fastest_motion_shows_nothing_of_a_push(
     unpushed: tuple[FilteredBatch, float], begins: float
 ) -> None:

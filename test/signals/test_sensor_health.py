@@ -118,7 +118,14 @@ def test_a_channel_of_a_simulator_without_noise_may_stop_changing() -> None:
     assert judged(position, wrench + noise(len(wrench)) * (np.arange(6) == 0))[1][-1, 1]
 
 
-@pytest.mark.parametrize(('ratio', 'live'), [(0.1, 1), (0.1, 6), (0.25, 3), (1.0, 3)])
+@pytest.mark.parametrize(
+    ('ratio', 'live'),
+    [
+        (0.1, 1),
+        (1.0, 3),
+        *(pytest.param(*each, marks=pytest.mark.seeds) for each in ((0.1, 6), (0.25, 3))),
+    ],
+)
 def test_a_coarse_quantiser_repeats_itself_by_right(ratio: float, live: int) -> None:
     """Where the noise is below its step, at rest for as long as one likes."""
     position = np.vstack([stop_and_go(20.0), np.repeat(stop_and_go(20.0)[-1:], 20 * RATE, axis=0)])
@@ -144,7 +151,9 @@ def test_channels_that_are_constant_by_right_are_believed(how: Motion, size: int
     assert stuck.mean() < 0.005
 
 
-@pytest.mark.parametrize('dead', [[0, 1, 2], [3, 4, 5], [0, 1, 2, 3, 4, 5]])
+@pytest.mark.parametrize(
+    'dead', [[0, 1, 2], pytest.param([3, 4, 5], marks=pytest.mark.seeds), [0, 1, 2, 3, 4, 5]]
+)
 @pytest.mark.parametrize('size', [1, 300])
 def test_a_kind_of_channels_constant_from_the_start_is_not_believed_once_gravity_has_turned(
     dead: list[int], size: int

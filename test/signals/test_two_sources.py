@@ -51,7 +51,7 @@ def played(
 
 @pytest.mark.parametrize('known', [True, False], ids=['robot known', 'not known'])
 @pytest.mark.parametrize('names', [NAMES, NAMES[::-1], (*NAMES, 'finger')], ids=len)
-@pytest.mark.parametrize('every', [1, 10, 50])
+@pytest.mark.parametrize('every', [1, pytest.param(10, marks=pytest.mark.seeds), 50])
 def test_zeros_beside_the_positions_are_named(
     names: tuple[str, ...], every: int, known: bool
 ) -> None:
@@ -67,7 +67,7 @@ def test_zeros_beside_the_positions_are_named(
     assert sources.last.startswith(WORDS)
 
 
-@pytest.mark.parametrize('run', [1, 2, 5])
+@pytest.mark.parametrize('run', [1, pytest.param(2, marks=pytest.mark.seeds), 5])
 @pytest.mark.parametrize('size', [1, 7, 100])
 def test_two_that_take_turns_are_named(run: int, size: int) -> None:
     position = moving()
@@ -103,7 +103,7 @@ def poses() -> FloatArray:
     return np.repeat(position, 25, axis=0)
 
 
-@pytest.mark.parametrize('size', [1, 5, 100])
+@pytest.mark.parametrize('size', [pytest.param(1, marks=pytest.mark.seeds), 5, 100])
 @pytest.mark.parametrize(
     'position', [moving, wrapped, reset, glitches, errors, poses, lambda: 57.3 * moving()]
 )

@@ -223,7 +223,7 @@ def test_weighings_in_one_rest_agree_with_what_was_published_then() -> None:
 
 def test_a_load_put_on_at_rest_stays_a_load_however_long_nothing_moves() -> None:
     """In an ordinary cell it was an offset after 6 s: gains did not act on a load yet at rest."""
-    weights, stage = weigh_in_a_cell(1, still=12.0)
+    weights, stage = weigh_in_a_cell(1, still=8.0)
     assert {event.kind for event in stage.estimator.events.since(0)} <= {
         EventKind.CHANGE_DETECTED,
         EventKind.LOAD_CHANGED,

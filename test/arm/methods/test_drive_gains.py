@@ -70,6 +70,7 @@ def load_in_link(load: InertialParameters) -> FloatArray:
     return np.asarray(placement.act(load.center_of_mass))
 
 
+@pytest.mark.usefixtures('unchosen')
 def test_currents_weigh_a_load_by_gains_that_another_has_told(
     bags: Recordings, command: Command
 ) -> None:

@@ -111,7 +111,7 @@ def followed(seed: int, **priors: float) -> tuple[str, float, FloatArray]:
 @pytest.mark.parametrize(
     ('priors', 'seed'),
     [
-        ({}, 1),
+        pytest.param({}, 1, marks=pytest.mark.seeds),
         pytest.param({'mounting_error': 0.03}, 1, marks=pytest.mark.seeds),
         ({'base_tilt': 0.03}, 1),
         pytest.param({'joint_zero_error': 0.01}, 3, marks=pytest.mark.seeds),
@@ -158,7 +158,7 @@ def without_errors_of_the_sensor() -> str:
     [
         ({'gain_common': 0.03}, 'the gain common to all channels'),
         pytest.param({'gain': 0.05}, 'gains of single channels', marks=pytest.mark.seeds),
-        ({'cross_talk_torque': 0.004}, 'cross-talk'),
+        pytest.param({'cross_talk_torque': 0.004}, 'cross-talk', marks=pytest.mark.seeds),
     ],
 )
 def test_what_no_turn_cancels_is_named_with_what_to_set(

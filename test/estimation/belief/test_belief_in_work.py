@@ -93,7 +93,7 @@ def test_encoders_of_a_thousandth_invent_no_change(robot: str, motion: str, erro
     assert [event.kind for event in estimator.events.since(0)] == []
 
 
-@pytest.mark.parametrize('kind', ['jitter', 'spikes'])
+@pytest.mark.parametrize('kind', ['jitter', pytest.param('spikes', marks=pytest.mark.seeds)])
 def test_the_first_claims_hold_where_noise_is_many_times_what_is_expected(kind: str) -> None:
     """Stamps that are 1.5 ms off, two samples a second that are 30 N off: 10 std in one second."""
     size = {'jitter': 1.5e-3, 'spikes': 2.0}[kind]
@@ -147,7 +147,9 @@ def test_a_sensor_without_path_errors_is_believed_for_it() -> None:
     assert estimate.identified.all()
 
 
-@pytest.mark.parametrize(('reset', 'seed'), [(False, 0), (True, 1)])
+@pytest.mark.parametrize(
+    ('reset', 'seed'), [(False, 0), pytest.param(True, 1, marks=pytest.mark.seeds)]
+)
 def test_a_sensor_zeroed_before_any_motion_is_begun_anew(reset: bool, seed: int) -> None:
     """Load and offset were not distinguished: taken for a load, nothing was claimed for 14 s."""
     robot, load = Robot(puma_description(), 'ft_sensor'), aluminium_block()

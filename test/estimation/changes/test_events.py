@@ -113,7 +113,7 @@ def test_drift_does_not_reach_the_mass() -> None:
     assert np.abs(ratios - 1.0).max() < 0.02
 
 
-@pytest.mark.parametrize('until', [8.5, 11.5])
+@pytest.mark.parametrize('until', [8.5, pytest.param(11.5, marks=pytest.mark.seeds)])
 def test_a_load_changed_twice_is_known_twice(until: float) -> None:
     """Pick up and put down, with less and with more time between than a push is remembered."""
     rng = np.random.default_rng(5)

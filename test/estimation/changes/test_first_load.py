@@ -25,7 +25,9 @@ from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import SensorModel
 
 
-@pytest.mark.parametrize(('zeroed', 'note'), [(0.45, BEFORE_KNOWN), (0.6, '')])
+@pytest.mark.parametrize(
+    ('zeroed', 'note'), [(0.45, BEFORE_KNOWN), pytest.param(0.6, '', marks=pytest.mark.seeds)]
+)
 def test_a_sensor_zeroed_in_the_first_second_costs_a_second(zeroed: float, note: str) -> None:
     """The step had been learned as noise, and nothing was claimed for good."""
     mount, rng = MOUNTS['puma'], np.random.default_rng(7)

@@ -69,7 +69,11 @@ def grasped(
 
 
 @pytest.mark.parametrize(
-    ('seed', 'zeroed'), [(0, -0.3), pytest.param(2, -0.02, marks=pytest.mark.seeds), (4, 0.15)]
+    ('seed', 'zeroed'),
+    [
+        (0, -0.3),
+        *(pytest.param(*each, marks=pytest.mark.seeds) for each in ((2, -0.02), (4, 0.15))),
+    ],
 )
 def test_a_sensor_zeroed_with_a_grasp_is_named_while_the_part_is_held(
     seed: int, zeroed: float

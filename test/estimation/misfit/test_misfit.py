@@ -142,7 +142,10 @@ def test_torques_in_another_unit_are_seen_at_rest_by_where_the_load_would_be() -
     assert 'm from the sensor: torques in mN·m' in estimator.misfit.cause
 
 
-@pytest.mark.parametrize(('robot', 'motion'), [('seven_joints', 'pauses'), ('puma', 'poses')])
+@pytest.mark.parametrize(
+    ('robot', 'motion'),
+    [('seven_joints', 'pauses'), pytest.param('puma', 'poses', marks=pytest.mark.seeds)],
+)
 def test_torques_of_a_tenth_are_named_in_gentle_motion(robot: str, motion: str) -> None:
     """They leave little misfit, and the centre of mass was claimed ten times too near."""
     found = judged(FAULTS['torque / 10'], robot, motion, 20.0)
@@ -155,7 +158,9 @@ def test_torques_of_a_tenth_are_named_in_gentle_motion(robot: str, motion: str) 
 @pytest.mark.parametrize(
     ('name', 'robot', 'said'),
     [
-        ('force in lbf', 'puma', 'forces in lbf, torques in N·m'),
+        pytest.param(
+            'force in lbf', 'puma', 'forces in lbf, torques in N·m', marks=pytest.mark.seeds
+        ),
         ('force in kgf', 'scara', '(forces in kgf, torques in N·m?)'),
     ],
 )
@@ -241,7 +246,7 @@ def test_a_frame_that_the_wrench_only_names_is_asked_about() -> None:
 @pytest.mark.parametrize('robot', ['scara', pytest.param('seven_joints', marks=pytest.mark.seeds)])
 def test_a_motion_without_linear_acceleration_is_named(robot: str) -> None:
     """As of a source that knows orientations alone."""
-    estimator, batches = worked(Fault(None), robot, 'rich', 8.0)
+    estimator, batches = worked(Fault(None), robot, 'rich', 5.0)
     turns = [
         replace(without_robot(batch), linear_acceleration=-batch.gravity) for batch in batches
     ]
@@ -250,7 +255,7 @@ def test_a_motion_without_linear_acceleration_is_named(robot: str) -> None:
     assert 'the motion has no linear acceleration' in '; '.join(estimate.reasons)
 
 
-@pytest.mark.parametrize('gravity', [0.0, 0.1])
+@pytest.mark.parametrize('gravity', [pytest.param(0.0, marks=pytest.mark.seeds), 0.1])
 def test_a_motion_without_gravity_or_in_units_of_it_is_named(gravity: float) -> None:
     estimator, batches = worked(Fault(None), 'puma', 'pauses', 4.0)
     wrong = [
