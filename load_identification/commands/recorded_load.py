@@ -45,6 +45,7 @@ UNITS = {
     'origin': (1e3, 'mm'),
     'gain': (100.0, '%'),
     'cross_talk': (1.0, ''),
+    'play': (1.0, 'N, N·m'),
     'joint_friction': (1.0, 'N·m'),
 }
 """Factors and units in which the cell's errors are printed; errors not listed are angles."""

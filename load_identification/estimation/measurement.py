@@ -84,6 +84,8 @@ class Block:
     blur: FloatArray
     """Effect of the noise of joint positions on `matrix`, (J, 6, 10): J independent parts, each of
     one standard deviation."""
+    side: FloatArray | None = None
+    """Side of its play on which each channel is, see `play.Play`, (6,) [-]; None: unknown."""
     root: FloatArray | None = None
     """W so that W (wrench - expected) has the noise of one sample, (6, 6); replaces `weight`."""
 

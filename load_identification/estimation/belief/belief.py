@@ -20,6 +20,7 @@ from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import Prediction, ringing
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
+from load_identification.estimation.play import Play
 from load_identification.numerics.triangle import (
     combine_all,
     forget,
@@ -63,6 +64,8 @@ class Belief:
     blur: FloatArray
     """Part of the information on systematic errors and phi that is due to noise of the
     accelerations, (N + 10, N + 10); see `error_budget.sharpened`."""
+    play: Play
+    """Side of its play on which the sensor is, under the load `body`."""
     age: float = 0.0
     """Time since the load last changed [s]."""
     unrelaxed: float = 0.0
@@ -79,7 +82,7 @@ class Belief:
         scales = np.ones(FIELD + 1)
         parts = np.nan_to_num(model.bank.path_parts, nan=1.0)
         triangles = tuple(prior_triangle(model.std(scales, part)) for part in parts)
-        scores = np.zeros(len(triangles))
+        scores, play = np.zeros(len(triangles)), Play.of(model.systematic.play_std)
         return cls(
             model=model,
             triangles=triangles,
@@ -91,7 +94,8 @@ class Belief:
             scales=scales,
             prior=model.std(scales)[model.errors] ** 2,
             blur=model.no_blur,
-            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS)),
+            play=play,
+            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS), play),
         )
 
     @cached_property
@@ -170,7 +174,8 @@ class Belief:
 
     def rows(self, block: Block) -> FloatArray:
         """Return `Model.rows` of a block at the linearisation point."""
-        return self.model.rows(block, self.body, self.about)
+        felt = self.play.felt(block, self.body)
+        return self.model.rows(felt, self.body, self.about)
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
@@ -260,6 +265,7 @@ class Belief:
         return replace(
             self,
             triangles=joined,
+            play=self.play.moved(block.matrix, self.body),
             scores=self.scores + (after - before - volume),
             blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )
@@ -324,7 +330,7 @@ class Belief:
     @property
     def begun(self) -> Start:
         """The present state as the one before the blocks to keep."""
-        return Start(self.triangles, self.scores, self.blur, self.load)
+        return Start(self.triangles, self.scores, self.blur, self.load, self.play)
 
     def _without_blocks(self) -> Belief:
         """Return the belief without kept blocks: replayed, they would undo what has changed."""
