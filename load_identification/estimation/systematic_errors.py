@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from load_identification.estimation.measurement import Block
+from load_identification.estimation.sway import OF_RINGING, inertial_wrench
 from load_identification.interface.batches import CHANNELS, FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.regressor import SKEW, wrench_regressor
@@ -71,7 +72,7 @@ OF_AN_ARM = ('drive_gain', 'arm')
 
 CLASSES = (
     *('gain_common', 'gain', 'cross_talk', 'mounting', 'origin', 'base_tilt', 'joint_zero'),
-    *('delay', 'compliance', 'play', 'joint_friction'),
+    *('delay', 'compliance', 'sway', 'play', 'joint_friction'),
     *OF_AN_ARM,
 )
 """Classes of errors that share a scale; gains of both kinds share one too."""
@@ -140,11 +141,13 @@ class SystematicErrors:
         self._delay = len(std)
         self._angles = slice(first, self._delay)
         std |= {'delay': p.delay, 'compliance': p.compliance}
-        # A wrench computed from joint torques has no play of its own.
-        width = np.zeros(6) if gains or (arm and not rubbing) else np.repeat(p.field, 3)
+        # A wrench computed from joint torques has no play of its own, and rings by their noise.
+        sensed = not (gains or (arm and not rubbing))
+        std |= {'sway': OF_RINGING if sensed and p.compliance else 0.0}
+        width = np.repeat(p.field, 3) if sensed else np.zeros(6)
         self.play_std: FloatArray = width
         """Standard deviation of the play of each channel, (6,); 0: it has none [N, N m]."""
-        self._play = slice(self._delay + 2, self._delay + 8)
+        self._play = slice(self._delay + 3, self._delay + 9)
         std |= {f'play.{c}': s for c, s in zip(CHANNELS, width.tolist(), strict=True)}
         if rubbing:
             std |= {f'joint_friction{n}': part * p.joint_friction for n, part in FRICTION.items()}
@@ -241,6 +244,8 @@ class SystematicErrors:
             angles[:, tilts:] = (block.by_joint @ body).T
         whole[:, self._delay] = -(block.slope @ body)
         whole[:, self._delay + 1] = -(block.bend @ body)
+        if block.swaying:
+            whole[:, self._delay + 2] = block.swaying * inertial_wrench(block, body)
         if block.side is not None:
             whole[:, self._play] = -np.diag(block.side)
         whole[:, beyond:] = block.sensitivity

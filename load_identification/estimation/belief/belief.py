@@ -21,6 +21,7 @@ from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import Prediction, ringing
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
 from load_identification.estimation.play import Play
+from load_identification.estimation.sway import Sway
 from load_identification.numerics.triangle import (
     combine_all,
     forget,
@@ -66,6 +67,8 @@ class Belief:
     accelerations, (N + 10, N + 10); see `error_budget.sharpened`."""
     play: Play
     """Side of its play on which the sensor is, under the load `body`."""
+    sway: Sway
+    """How much the load rings, under the load `body`."""
     age: float = 0.0
     """Time since the load last changed [s]."""
     unrelaxed: float = 0.0
@@ -95,7 +98,8 @@ class Belief:
             prior=model.std(scales)[model.errors] ** 2,
             blur=model.no_blur,
             play=play,
-            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS), play),
+            sway=Sway(),
+            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS), play, Sway()),
         )
 
     @cached_property
@@ -175,7 +179,7 @@ class Belief:
     def rows(self, block: Block) -> FloatArray:
         """Return `Model.rows` of a block at the linearisation point."""
         felt = self.play.felt(block, self.body)
-        return self.model.rows(felt, self.body, self.about)
+        return self.model.rows(replace(felt, swaying=self.sway.ratio), self.body, self.about)
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
@@ -231,7 +235,9 @@ class Belief:
         later = later.with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
-        return later._going_on() if later.settled else keep(later, block, learn)
+        if later.settled:
+            return replace(later, sway=later.sway.shown)._going_on()
+        return keep(later, block, learn)
 
     def _going_on(self) -> Belief:
         """Restart given-up members from the triangle of the best member."""
@@ -266,6 +272,7 @@ class Belief:
             self,
             triangles=joined,
             play=self.play.moved(block.matrix, self.body),
+            sway=self.sway.moved(block, self.body, self.noise.still),
             scores=self.scores + (after - before - volume),
             blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )
@@ -330,7 +337,7 @@ class Belief:
     @property
     def begun(self) -> Start:
         """The present state as the one before the blocks to keep."""
-        return Start(self.triangles, self.scores, self.blur, self.load, self.play)
+        return Start(self.triangles, self.scores, self.blur, self.load, self.play, self.sway)
 
     def _without_blocks(self) -> Belief:
         """Return the belief without kept blocks: replayed, they would undo what has changed."""

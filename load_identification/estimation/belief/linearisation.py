@@ -12,6 +12,7 @@ import numpy as np
 from load_identification.estimation.belief.noise_levels import scatter_of_any
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.estimation.play import Play
+from load_identification.estimation.sway import Sway
 from load_identification.numerics.triangle import covariance_of_last, root_covariance, std_of_last
 from load_identification.typing_aliases import FloatArray
 
@@ -63,6 +64,7 @@ class Start(NamedTuple):
     blur: FloatArray
     load: FloatArray
     play: Play
+    sway: Sway
 
     def of(self, members: Sequence[int], scores: FloatArray) -> Start:
         """Return the start of some members of the bank, with other scores."""
@@ -121,7 +123,8 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
     """
     begun = (belief.start or belief.begun)._asdict()
     again = replace(belief, **begun, start=None, unrelaxed=NOT_DUE).under(body)
-    again = replace(again, play=again.play.sized(_play_size(belief), float(body[0])))
+    play = again.play.sized(_play_size(belief), float(body[0]))
+    again = replace(again, play=play, sway=replace(again.sway, ratio=belief.sway.shown.ratio))
     for kept in belief.held:
         noise = belief.noise.at(kept.rest)
         block = belief.derated(kept, body) if own else kept

@@ -40,9 +40,11 @@ def _exceeds(error: Error) -> bool:
     """Return whether an error surely exceeds ordinary size.
 
     A negative compliance is the square of a delay, or a low-pass, which looks like a delay. There
-    is no negative play.
+    is no negative play. Sway is in units of what rings, which has words of its own.
     """
     name, value, std, prior = error
+    if name == 'sway':
+        return False
     if value < 0.0 and (name == 'compliance' or name.startswith('play')):
         return False
     return abs(value) - INTERVAL * std >= WORTH_A_WORD * prior
