@@ -178,8 +178,11 @@ class Belief:
 
     def rows(self, block: Block) -> FloatArray:
         """Return `Model.rows` of a block at the linearisation point."""
-        felt = self.play.felt(block, self.body)
-        return self.model.rows(replace(felt, swaying=self.sway.ratio), self.body, self.about)
+        return self.model.rows(self.felt(block), self.body, self.about)
+
+    def felt(self, block: Block) -> Block:
+        """Return a block with the side of the play after it, and how much the load rings."""
+        return replace(self.play.felt(block, self.body), swaying=self.sway.ratio)
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
@@ -235,9 +238,7 @@ class Belief:
         later = later.with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
-        if later.settled:
-            return replace(later, sway=later.sway.shown)._going_on()
-        return keep(later, block, learn)
+        return later._going_on() if later.settled else keep(later, block, learn)
 
     def _going_on(self) -> Belief:
         """Restart given-up members from the triangle of the best member."""
@@ -272,7 +273,7 @@ class Belief:
             self,
             triangles=joined,
             play=self.play.moved(block.matrix, self.body),
-            sway=self.sway.moved(block, self.body, self.noise.still),
+            sway=self.sway.moved(block, self.body, self.noise.still, self.settled),
             scores=self.scores + (after - before - volume),
             blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )

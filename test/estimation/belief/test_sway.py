@@ -61,7 +61,7 @@ def test_what_rings_is_the_scatter_within_blocks_beyond_noise() -> None:
     sway = noisier = Sway()
     for batch in batches:
         block = replace(make_block(batch, 0), elapsed=0.1)
-        sway, noisier = sway.moved(block, body, 0.05), noisier.moved(block, body, 1.0)
+        sway, noisier = (each.moved(block, body, noise, True) for each, noise in ((sway, 0.05), (noisier, 1.0)))
     assert 0.2 < noisier.shown.ratio < sway.shown.ratio < LARGEST
 
 
