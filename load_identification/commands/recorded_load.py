@@ -41,10 +41,12 @@ from load_identification.report.tables import (
 
 UNITS = {
     'delay': (1e3, 'ms'),
-    'compliance': (1e6, 'ms²'),
+    'compliance': (1.0, 's²'),
     'origin': (1e3, 'mm'),
     'gain': (100.0, '%'),
     'cross_talk': (1.0, ''),
+    'sway': (1.0, ''),
+    'play': (1.0, 'N, N·m'),
     'joint_friction': (1.0, 'N·m'),
 }
 """Factors and units in which the cell's errors are printed; errors not listed are angles."""

@@ -84,6 +84,10 @@ class Block:
     blur: FloatArray
     """Effect of the noise of joint positions on `matrix`, (J, 6, 10): J independent parts, each of
     one standard deviation."""
+    side: FloatArray | None = None
+    """Side of its play on which each channel is, see `play.Play`, (6,) [-]; None: unknown."""
+    swaying: float = 0.0
+    """Force that rings, in units of the inertial force, see `sway.Sway` [-]."""
     root: FloatArray | None = None
     """W so that W (wrench - expected) has the noise of one sample, (6, 6); replaces `weight`."""
 

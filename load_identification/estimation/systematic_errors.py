@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from load_identification.estimation.measurement import Block
+from load_identification.estimation.sway import OF_RINGING, inertial_wrench
 from load_identification.interface.batches import CHANNELS, FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.regressor import SKEW, wrench_regressor
@@ -52,7 +53,7 @@ class ErrorPriors:
     field_force: float = Parameters.field_force
     field_torque: float = Parameters.field_torque
     """Rms of orientation-dependent errors: nonlinearity, hysteresis, cables; change of a cable's
-    pull over `pose_errors.REACH` [N, N m]."""
+    pull over `pose_errors.REACH`; play, see `play.Play` [N, N m]."""
 
     @property
     def field(self) -> FloatArray:
@@ -71,7 +72,7 @@ OF_AN_ARM = ('drive_gain', 'arm')
 
 CLASSES = (
     *('gain_common', 'gain', 'cross_talk', 'mounting', 'origin', 'base_tilt', 'joint_zero'),
-    *('delay', 'compliance', 'joint_friction'),
+    *('delay', 'compliance', 'sway', 'play', 'joint_friction'),
     *OF_AN_ARM,
 )
 """Classes of errors that share a scale; gains of both kinds share one too."""
@@ -140,6 +141,14 @@ class SystematicErrors:
         self._delay = len(std)
         self._angles = slice(first, self._delay)
         std |= {'delay': p.delay, 'compliance': p.compliance}
+        # A wrench computed from joint torques has no play of its own, and rings by their noise.
+        sensed = not (gains or (arm and not rubbing))
+        std |= {'sway': OF_RINGING if sensed and p.compliance else 0.0}
+        width = np.repeat(p.field, 3) if sensed else np.zeros(6)
+        self.play_std: FloatArray = width
+        """Standard deviation of the play of each channel, (6,); 0: it has none [N, N m]."""
+        self._play = slice(self._delay + 3, self._delay + 9)
+        std |= {f'play.{c}': s for c, s in zip(CHANNELS, width.tolist(), strict=True)}
         if rubbing:
             std |= {f'joint_friction{n}': part * p.joint_friction for n, part in FRICTION.items()}
         # Errors that come with a batch are in units of their standard deviation.
@@ -156,6 +165,8 @@ class SystematicErrors:
         classes = [name.partition('.')[0] for name in self.names]
         self.friction = np.flatnonzero([c == 'joint_friction' for c in classes])
         """Indices of the errors that multiply `friction_felt`."""
+        self.play = np.flatnonzero([c == 'play' for c in classes])
+        """Indices of the play of those channels that have any."""
         self.compliance = np.flatnonzero([c == 'compliance' for c in classes])
         """Index of the compliance, if it is used."""
         self.walks: BoolArray = np.array([c == 'delay' for c in classes], dtype=bool)
@@ -210,7 +221,7 @@ class SystematicErrors:
     def suits(self, block: Block) -> bool:
         """Whether a block is of the joints and the arm that these errors are of."""
         angles = block.gravity_by_tilt.shape[1] + len(block.by_joint)
-        beyond = len(self._used) - self._delay - 2
+        beyond = len(self._used) - self._play.stop
         mine = self._angles.stop - self._angles.start
         return angles in (0, mine) and block.sensitivity.shape[1] == beyond
 
@@ -224,7 +235,7 @@ class SystematicErrors:
         further = block.matrix[:3, 1:4]
         first = SKEW @ body[1:4]
         whole[:3, self._origin], whole[3:, self._origin] = body[0] * further, first @ further
-        beyond, tilts = self._delay + 2, block.gravity_by_tilt.shape[1]
+        beyond, tilts = self._play.stop, block.gravity_by_tilt.shape[1]
         if tilts or len(block.by_joint):
             # The load exerts m g and mc x g.
             angles = whole[:, self._angles]
@@ -233,6 +244,10 @@ class SystematicErrors:
             angles[:, tilts:] = (block.by_joint @ body).T
         whole[:, self._delay] = -(block.slope @ body)
         whole[:, self._delay + 1] = -(block.bend @ body)
+        if block.swaying:
+            whole[:, self._delay + 2] = block.swaying * inertial_wrench(block, body)
+        if block.side is not None:
+            whole[:, self._play] = -np.diag(block.side)
         whole[:, beyond:] = block.sensitivity
         whole[:, beyond : beyond + len(block.by_gain)] += (block.by_gain @ wrench).T
         return whole.take(self._places, axis=1) + (self._by_wrench @ wrench).reshape(6, -1)

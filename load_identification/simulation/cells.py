@@ -27,6 +27,7 @@ from load_identification.simulation.sensor_errors import (
     hysteresis,
     linear_field,
     path_memory,
+    play,
     random_field,
     smooth_field,
     sway,
@@ -35,7 +36,10 @@ from load_identification.simulation.sensor_errors import (
 from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench
 from load_identification.typing_aliases import FloatArray, IntArray
 
-TIED = ('smooth', 'linear', 'rough', 'path', 'hysteresis', 'cables', 'taut cable', 'friction')
+TIED = (
+    *('smooth', 'linear', 'rough', 'path', 'hysteresis', 'play'),
+    *('cables', 'taut cable', 'friction'),
+)
 """Kinds of error that recur with the pose or the path."""
 
 DAMPING = 0.03
@@ -250,6 +254,8 @@ def _tied(
         return pull + path_memory(angle, rng)
     if kind == 'hysteresis':
         return hysteresis(wrench, rng)
+    if kind == 'play':
+        return play(wrench)
     if kind == 'taut cable':
         velocity = np.einsum('nij,nj->ni', frame.rotation, frame.linear_velocity)
         times = 1e-9 * path.stamps

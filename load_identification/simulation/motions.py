@@ -42,6 +42,9 @@ LONGEST_POSE = 5.5
 PIECE = 60.0
 """Longest piece of rich motion; another one follows [s]."""
 
+RAMP = 0.25
+"""Share of a trapezoidal move that accelerates, and that brakes [-]."""
+
 TOOL_DOWN = np.deg2rad(10.0)
 """Largest angle between gravity in S and its mean in tool-down work [rad]."""
 
@@ -52,6 +55,31 @@ PUMA_UPPER = np.deg2rad([120.0, -20.0, 140.0, 160.0, 95.0, 180.0])
 PAPER_START = np.deg2rad([0.0, 0.0, 0.0, -90.0, 0.0, 0.0])
 PAPER_GOAL = np.deg2rad([90.0, -60.0, 90.0, 90.0, 90.0, 90.0])
 """The move of Atkeson, An and Hollerbach, section 3.1.2, in 2 s [rad]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trapezoid:
+    """A straight move in joint space with a trapezoidal velocity: its acceleration has steps."""
+
+    start: FloatArray
+    goal: FloatArray
+    """(J,) [rad, m]."""
+    duration: float
+    """[s]."""
+
+    def sample(self, times: FloatArray) -> JointMotion:
+        """Return the motion at times (n,) since the beginning [s]."""
+        s = np.clip(times / self.duration, 0.0, 1.0)[:, None]
+        up, down = np.minimum(s, RAMP), np.maximum(s - 1.0 + RAMP, 0.0)
+        way = s - up - down + (up**2 + down * (2.0 * RAMP - down)) / (2.0 * RAMP)
+        rate = np.minimum(up, RAMP - down) / RAMP
+        bend = ((s < RAMP) * 1.0 - (s > 1.0 - RAMP)) / RAMP
+        whole = (self.goal - self.start) / (1.0 - RAMP)
+        return JointMotion(
+            self.start + whole * way,
+            whole * rate / self.duration,
+            whole * bend / self.duration**2,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +141,14 @@ def trend(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     return _pose_by_pose(mount, draw, (HOLD, HOLD), duration, rng, drawn[order[0]])
 
 
-def tool_down(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
+def tool_down(
+    mount: Arm, duration: float, rng: np.random.Generator, move: type[Move | Trapezoid] = Move
+) -> Motion:
     """Draw moves with pauses during which gravity in S turns by less than 20 degrees.
 
     Poses are drawn about one pose, of many, in which the sensor's z is nearest to the direction of
-    gravity. A move is accepted if its path stays within `TOOL_DOWN` of that direction.
+    gravity. A move, of the kind `move`, is accepted if its path stays within `TOOL_DOWN` of that
+    direction.
     """
     lower, upper, robot = mount.limits.lower, mount.limits.upper, mount.robot()
     many = rng.uniform(lower, upper, (1500, len(lower)))
@@ -136,7 +167,7 @@ def tool_down(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
             reach *= 0.9
         return pose + 0.02 * rng.uniform(-1.0, 1.0, len(pose))
 
-    return _pose_by_pose(mount, draw, (0.3, 1.0), duration, rng, start)
+    return _pose_by_pose(mount, draw, (0.3, 1.0), duration, rng, start, move)
 
 
 def creep(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
@@ -172,6 +203,7 @@ MOTIONS: dict[str, Callable[[Arm, float, np.random.Generator], Motion]] = {
     'poses': poses,
     'trend': trend,
     'tool-down': tool_down,
+    'trapezoids': partial(tool_down, move=Trapezoid),
     'creep': creep,
     'held': held,
 }
@@ -185,6 +217,7 @@ def _pose_by_pose(
     duration: float,
     rng: np.random.Generator,
     start: FloatArray | None = None,
+    move: type[Move | Trapezoid] = Move,
 ) -> Motion:
     """Rest and move to the next pose, given or random, until a duration is reached [s]."""
     limits = mount.limits
@@ -197,7 +230,8 @@ def _pose_by_pose(
         segments.append(Move(pose, pose, held))
         holds.append(time + held)
         goal = rng.uniform(limits.lower, limits.upper) if draw is None else draw(pose)
-        segments.append(Move.within(pose, goal, limits, SHORTEST_MOVE))
+        shortest = Move.within(pose, goal, limits, SHORTEST_MOVE).duration
+        segments.append(move(pose, goal, shortest))
         pose, time = goal, time + held + segments[-1].duration
     return Motion(JointPath(tuple(segments)), tuple(holds))
 

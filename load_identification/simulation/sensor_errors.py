@@ -7,6 +7,7 @@ cables). The estimator's assumptions about them play no part here.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 
 import numpy as np
 from scipy.signal import lfilter
@@ -219,6 +220,19 @@ def hysteresis(wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
         side = np.minimum(np.maximum(side + step, -1.0), 1.0)
         play[k] = side
     return np.asarray(0.5 * sign * FIELD_RMS * play)
+
+
+def play(wrench: FloatArray, half: FloatArray | None = None) -> FloatArray:
+    """Return the error of a sensor with play, which keeps its full width in small swings too.
+
+    What is measured follows the wrench (n, 6) at most half a width behind it: `half`, (6,), by
+    default `FIELD_RMS` [N, N m].
+    """
+    half = FIELD_RMS if half is None else half
+    felt = wrench.copy()
+    for before, now in pairwise(felt):
+        np.clip(before, now - half, now + half, out=now)
+    return np.asarray(felt - wrench)
 
 
 def taut_cable(position: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -20,6 +20,8 @@ from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import Prediction, ringing
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
+from load_identification.estimation.play import Play
+from load_identification.estimation.sway import Sway
 from load_identification.numerics.triangle import (
     combine_all,
     forget,
@@ -63,6 +65,10 @@ class Belief:
     blur: FloatArray
     """Part of the information on systematic errors and phi that is due to noise of the
     accelerations, (N + 10, N + 10); see `error_budget.sharpened`."""
+    play: Play
+    """Side of its play on which the sensor is, under the load `body`."""
+    sway: Sway
+    """How much the load rings, under the load `body`."""
     age: float = 0.0
     """Time since the load last changed [s]."""
     unrelaxed: float = 0.0
@@ -81,7 +87,7 @@ class Belief:
         scales = np.ones(FIELD + 1)
         parts = np.nan_to_num(model.bank.path_parts, nan=1.0)
         triangles = tuple(prior_triangle(model.std(scales, part)) for part in parts)
-        scores = np.zeros(len(triangles))
+        scores, play = np.zeros(len(triangles)), Play.of(model.systematic.play_std)
         return cls(
             model=model,
             triangles=triangles,
@@ -93,7 +99,9 @@ class Belief:
             scales=scales,
             prior=model.std(scales)[model.errors] ** 2,
             blur=model.no_blur,
-            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS)),
+            play=play,
+            sway=Sway(),
+            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS), play, Sway()),
         )
 
     @cached_property
@@ -182,8 +190,13 @@ class Belief:
         The newest block is predicted, tested and combined one after the other.
         """
         if not (self._newest and self._newest[0][0] is block):
-            self._newest[:] = [(block, self.model.rows(block, self.body, self.about))]
+            rows = self.model.rows(self.felt(block), self.body, self.about)
+            self._newest[:] = [(block, rows)]
         return self._newest[0][1]
+
+    def felt(self, block: Block) -> Block:
+        """Return a block with the side of the play after it, and how much the load rings."""
+        return replace(self.play.felt(block, self.body), swaying=self.sway.ratio)
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
@@ -273,6 +286,8 @@ class Belief:
         return replace(
             self,
             triangles=joined,
+            play=self.play.moved(block.matrix, self.body),
+            sway=self.sway.moved(block, self.body, self.noise.still, self.settled),
             scores=self.scores + (after - before - volume),
             blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )
@@ -337,7 +352,7 @@ class Belief:
     @property
     def begun(self) -> Start:
         """The present state as the one before the blocks to keep."""
-        return Start(self.triangles, self.scores, self.blur, self.load)
+        return Start(self.triangles, self.scores, self.blur, self.load, self.play, self.sway)
 
     def _without_blocks(self) -> Belief:
         """Return the belief without kept blocks: replayed, they would undo what has changed."""

@@ -25,13 +25,13 @@ zeros, delay, compliance and the pose field; the subtracted tool."""
 
 CAUSES = (
     *('noise', 'drift', 'sensor gain', 'cross-talk', 'mounting', 'origin', 'base tilt'),
-    *('joint zeros', 'delay', 'compliance', 'joint friction', 'drive gains', 'arm model'),
-    *('pose field', 'hysteresis and cables', 'tool'),
+    *('joint zeros', 'delay', 'compliance', 'sway', 'play', 'joint friction', 'drive gains'),
+    *('arm model', 'pose field', 'hysteresis and cables', 'tool'),
 )
 """Sources in the terms of the field: calibration is split by the classes of systematic errors, in
 their order, the pose field, and what depends on the path to a pose."""
 
-OF_CLASSES, OF_ARM, OF_FIELD, OF_PATH = slice(2, 14), 12, 13, 14
+OF_CLASSES, OF_ARM, OF_FIELD, OF_PATH = slice(2, 16), 14, 15, 16
 """Places among the causes: of the priors of all errors, of the arm model among them, of the pose
 field, and of the path."""
 

@@ -141,6 +141,11 @@ class NoiseLevels:
         count = np.where(known, self.samples[int(rest)], 1.0)
         return np.asarray(np.where(known, np.sqrt(self.scatter[int(rest)] / count), np.nan))
 
+    @property
+    def still(self) -> float:
+        """Std of a sample of force at rest, or the expected one if it is more [N]."""
+        return float(np.fmax(self.sample(True), self.expected)[0])
+
     def visible(self, rest: bool) -> FloatArray:
         """Return the std of a filtered sample, (2,); the expected one if it is unknown."""
         sample = self.sample(rest)

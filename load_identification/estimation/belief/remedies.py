@@ -39,10 +39,13 @@ def remedies(errors: Iterable[Error], gravity: FloatArray, wrench_delay: float) 
 def _exceeds(error: Error) -> bool:
     """Return whether an error surely exceeds ordinary size.
 
-    A negative compliance is the square of a delay, or a low-pass, which looks like a delay.
+    A negative compliance is the square of a delay, or a low-pass, which looks like a delay. There
+    is no negative play. Sway is in units of what rings, which has words of its own.
     """
     name, value, std, prior = error
-    if name == 'compliance' and value < 0.0:
+    if name == 'sway':
+        return False
+    if value < 0.0 and (name == 'compliance' or name.startswith('play')):
         return False
     return abs(value) - INTERVAL * std >= WORTH_A_WORD * prior
 
@@ -89,6 +92,10 @@ def _words(name: str, value: float, std: float, wrench_delay: float) -> str:
             f'arm, mounting or load give way as on a spring of {low:.1f} to {high:.1f} Hz: start '
             f'and stop gently, set compliance to {value:.2g}'
         )
+    if kind == 'play':
+        unit = 'N' if which.startswith('f') else 'N·m'
+        found = f'{abs(value):.2g} ± {half:.2g} {unit}'
+        return f'{which} has play, {found} to each side: turn the sensor over widely'
     if kind == 'joint_friction':
         size = f'{abs(value):.2g}'
         found = f'{size} ± {half:.2g} N·m'

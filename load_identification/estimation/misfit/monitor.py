@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.estimation.misfit import words
+from load_identification.estimation.misfit.cycles import left_by_one_offset, stretches
 from load_identification.estimation.misfit.evidence import Evidence, Store, ordinary
 from load_identification.estimation.misfit.resonance import Resonance
 from load_identification.estimation.misfit.trials import Kind
@@ -31,6 +32,10 @@ AGREED = 2
 
 PASSING = (*ELSEWHERE, Kind.COMPLIANT)
 """Causes that end by themselves; a wrong set-up stays wrong."""
+
+CYCLES = 90
+"""Number of the newest blocks that must be explained where the load changes before they are
+`AMPLE` [-]."""
 
 WORTH_RINGING = 0.15
 """Least misfit with which ringing is a cause [-]."""
@@ -137,13 +142,29 @@ class MisfitMonitor:
         `verdict` is that of all the evidence.
 
         While blocks of several loads are kept, they hide what is wrong, whether or not the change
-        was noticed: until payload and offset alone explain ample motion since the last one,
-        nothing has been set right.
+        was noticed: until payload and offset alone explain ample motion since the last one, or
+        one offset and a payload in each stretch explain that of some cycles, nothing has been set
+        right.
         """
         since = evidence.time > self._changed
         if self.named.kind is None or self.named.kind in PASSING:
             return False
-        if since.sum() < AMPLE:
-            return True
-        newest = verdict if since.all() else self._judged(evidence.select(since))
-        return not newest.misfit < WORTH or newest.kind is not None or bool(newest.suspected)
+        if since.sum() >= AMPLE:
+            newest = verdict if since.all() else self._judged(evidence.select(since))
+            if newest.misfit < WORTH and newest.kind is None and not newest.suspected:
+                return False
+        return not self._in_cycles(evidence.select(slice(-CYCLES, None)))
+
+    def _in_cycles(self, evidence: Evidence) -> bool:
+        """Return whether one offset and some payloads explain all but a few of these blocks."""
+        if len(evidence.wrench) < CYCLES:
+            return False
+        scale = ordinary(evidence, self._noise, self._field)
+        number = stretches(evidence, scale)
+        if not left_by_one_offset(evidence, number, scale) < WORTH:
+            return False
+        # What leaves little may yet be wrong for certain, as a factor between torque and force.
+        found = [
+            self._judged(evidence.select(number == k)) for k in np.unique(number[number >= 0])
+        ]
+        return not any(each.kind or each.suspected for each in found)

@@ -86,8 +86,9 @@ def test_a_taut_cable_is_not_taken_for_a_smaller_mass() -> None:
         motion = MOTIONS['rich'](mount, 12.0, np.random.default_rng(seed))
         load = drawn_load(np.random.default_rng([seed, 1]), 0.4)
         path, exerted = sample(mount, motion, 12.0, 250.0), partial(load_wrench, load)
+        # Whether it is claimed is another matter: such a pull may also pass for a slow change.
         estimate = estimated(*along(path, exerted, Conditions(tied=('taut cable',)), seed))
-        assert estimate.identified[0]
+        assert estimate.std[0] < 0.005
         away.append((estimate.values[0] - 0.4) / estimate.std[0])
     assert np.abs(away).max() < 2.5
     assert abs(np.mean(away)) < 1.0

@@ -11,8 +11,9 @@ from set_ups import worked
 
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.misfit.trials import Kind
+from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import Path
-from load_identification.simulation.misfits import FAULTS, Fault, handling
+from load_identification.simulation.misfits import FAULTS, Fault, carried, handling
 from load_identification.typing_aliases import FloatArray
 
 
@@ -65,3 +66,53 @@ def test_a_cause_ends_once_ample_motion_shows_that_it_was_set_right() -> None:
         if 30 < k < 110:
             assert monitor.named.kind is Kind.ROTATED
     assert monitor.named.kind is None
+
+
+def in_cycles(fault: Fault, begin: float, end: float = np.inf) -> Fault:
+    """Return a fault until `end`, with another load every 2.5 s from `begin` on [s]."""
+    work, wrong = handling(2.5).external, fault.external
+    assert work is not None
+
+    def external(path: Path, frame: FrameMotion, rng: np.random.Generator) -> FloatArray:
+        seconds = path.stamps[:, None] * 1e-9
+        wrench = np.where(seconds < begin, 0.0, work(path, frame, rng))
+        return wrench if wrong is None else wrench + (seconds < end) * wrong(path, frame, rng)
+
+    return replace(fault, external=external, steady=False)
+
+
+@pytest.mark.parametrize(
+    ('robot', 'motion', 'seed'), [('puma', 'pauses', 1), ('seven_joints', 'rich', 2)]
+)
+def test_a_cause_that_has_passed_ends_in_pick_and_place(
+    robot: str, motion: str, seed: int
+) -> None:
+    """A hoist had helped to carry: the cause stayed for ever in cycles of less than 7 s."""
+    hoist = in_cycles(carried(8.0), 8.0, 8.0)
+    estimator, batches = worked(hoist, robot, motion, 30.0, seed=seed)
+    estimated(estimator, batches[:90])
+    assert estimator.misfit.named.kind is Kind.WEIGHTLESS
+    estimated(estimator, batches[90:])
+    assert estimator.misfit.named.kind is None
+
+
+@pytest.mark.parametrize(
+    ('name', 'robot', 'motion'),
+    [
+        ('no weight', 'puma', 'pauses'),
+        ('gravity 10°', 'puma', 'pauses'),
+        ('torque x 9.8', 'seven_joints', 'rich'),
+    ],
+)
+def test_what_stays_wrong_stays_named_in_pick_and_place(
+    name: str, robot: str, motion: str
+) -> None:
+    """'no weight': the driver subtracts the tool's weight, and that of the parts is measured."""
+    estimator, batches = worked(in_cycles(FAULTS[name], 8.0), robot, motion, 40.0)
+    estimated(estimator, batches[:75])
+    assert estimator.misfit.named.kind is FAULTS[name].kind
+    for batch in batches[75:]:
+        estimator.update(batch)
+        assert estimator.misfit.named.kind is not None
+    estimate = estimated(estimator)
+    assert not estimate.identified.any()

@@ -1,0 +1,82 @@
+"""Model play of a sensor: hysteresis that keeps its full width in small swings too.
+
+Each channel follows the load's wrench up to p behind it. What it lacks is p times the side of its
+play on which it is, from -1 to 1. The p are systematic errors; the sides follow from the motion
+and the load at the linearisation point. Unlike the path states they do not average out: swing
+after swing, the wrench seems smaller by the same amount.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from load_identification.estimation.measurement import Block
+from load_identification.typing_aliases import FloatArray
+
+SWUNG = 1.0
+"""Change of the specific force in a small swing [m/s²]. A load that seems lighter than what play
+of ordinary size hides in it counts as that heavy, as it may be hidden."""
+
+NARROWEST, WIDEST = 0.3, 2.0
+"""Least and greatest width by which the sides follow, in units of the expected one [-]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Play:
+    """The side of its play on which the sensor is, in each channel."""
+
+    expected: FloatArray
+    """Standard deviation of p by its prior, (6,); 0: there is no play [N, N m]."""
+    half: FloatArray
+    """Change of the wrench by which the side changes by 1, (6,) [N, N m]."""
+    side: FloatArray
+    """(6,), from -1 to 1; 0 where nothing is known of it [-]."""
+    before: FloatArray | None = None
+    """Regressor of the newest block, (6, 10); None: there is none."""
+
+    @classmethod
+    def of(cls, expected: FloatArray) -> Play:
+        """Return what is known before any measurement."""
+        return cls(expected, expected, np.zeros(6))
+
+    def moved(self, matrix: FloatArray, body: FloatArray) -> Play:
+        """Return the play after a block.
+
+        Parameters
+        ----------
+        matrix : (6, 10) array
+            Regressor of the block, see `Block.matrix`.
+        body : (10,) array
+            phi.
+        """
+        if self.before is None or not self.expected.any():
+            return replace(self, before=matrix)
+        load = np.append(max(float(body[0]), self._hidden), body[1:])
+        change = (matrix - self.before) @ load
+        steps = np.divide(change, self.half, out=np.zeros(6), where=self.half > 0.0)
+        return replace(self, side=np.clip(self.side + steps, -1.0, 1.0), before=matrix)
+
+    def felt(self, block: Block, body: FloatArray) -> Block:
+        """Return a block that has the side of the play after it."""
+        return replace(block, side=self.moved(block.matrix, body).side)
+
+    def sized(self, size: FloatArray, mass: float) -> Play:
+        """Return the play with the widths that are likely.
+
+        Parameters
+        ----------
+        size : (6,) array
+            Root mean square of p, as far as it is known [N, N m].
+        mass : float
+            [kg].
+        """
+        least = np.clip(self._hidden / max(mass, 1e-9), NARROWEST, 1.0)
+        half = np.clip(size, least * self.expected, WIDEST * self.expected)
+        return replace(self, half=half)
+
+    @property
+    def _hidden(self) -> float:
+        """Mass of which play hides a small swing [kg]."""
+        return float(self.expected[:3].max()) / SWUNG
