@@ -1,6 +1,6 @@
 """A sensor whose driver low-passes the wrench: what is claimed, what is said.
 
-    python benchmark/low_pass.py [--runs 8] [--seed 0] [--kinds first second mean none]
+    python benchmark/low_pass.py [--runs 8] [--seed 0] [--kinds first second mean delay none]
         [--cutoffs 1.5 5 10 15 30 73] [--motions rich pauses tool-down] [--words]
 
 Each run draws a robot, a motion, a load of 0.3 to 5 kg, an ordinary cell in every second run, and
@@ -8,7 +8,8 @@ the rate at which the filtered wrench is published, 100 to 1000 Hz; in every thi
 load is picked up after 8 s. Of what is called identified at each look: the share of 95 % intervals
 that hold the truth for mass, centre of mass, inertia; in how much of the looks each is claimed; the
 worst error in standard deviations and the number beyond four; and in what share of the runs
-something was said in the end: of a low-pass, of a delay, of ringing, of anything else.
+something was said at any look: of a low-pass, of a delay, of ringing, of anything else. `delay` is
+a delay without a low-pass, as long as that of first order.
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ def run(
     grasped = GRASPED if seed % 3 == 2 else np.inf
     steps = replace(WRIST_SENSOR, velocity_noise=1e-4 if seed % 5 else None)
     errors = CellErrors() if seed % 2 else CellErrors().times(0.0)
+    late, kind = 0.0, low_pass and low_pass[0]
+    if low_pass and kind == 'delay':
+        low_pass, late = None, 1.0 / (2.0 * np.pi * low_pass[1])
     conditions = Conditions(errors, low_pass=low_pass, sensors=steps)
 
     def exerted(frame: FrameMotion) -> FloatArray:
@@ -88,6 +92,7 @@ def run(
     joints, wrenches = published(path, exerted, conditions, seed)
     joints = joints.select(slice(None, None, 4))
     wrenches = wrenches.select(slice(None, None, int(rng.choice(EVERY))))
+    wrenches = replace(wrenches, stamps=wrenches.stamps + round(1e9 * late))
     stages = Stages(replace(parameters, gravity=mount.gravity), mount.urdf, mount.sensor_frame)
     looks, words, cause, ever, before = [], '', '', set(), -1
     for until in LOOKS:
@@ -133,7 +138,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n')[0])
     parser.add_argument('--runs', type=int, default=8, help='of each row, robots by turns')
     parser.add_argument('--seed', type=int, default=0, help='of the first run')
-    parser.add_argument('--kinds', nargs='*', default=LOW_PASSES, choices=[*LOW_PASSES, 'none'])
+    parser.add_argument('--kinds', nargs='*', default=LOW_PASSES, choices=[*LOW_PASSES, 'delay', 'none'])
     parser.add_argument(
         '--cutoffs', nargs='*', type=float, default=[1.5, 5.0, 10.0, 15.0, 30.0, 73.0]
     )

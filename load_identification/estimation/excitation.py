@@ -22,6 +22,7 @@ from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.pose_errors import harmonics
 from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
+from load_identification.estimation.wrench_low_pass import LowPass
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import RotationAxis
 from load_identification.numerics.triangle import root_covariance
@@ -159,11 +160,14 @@ class FastestMotion:
 class ExcitationMonitor:
     """Monitor the fastest motion and the lag between the streams, and advise the next motion.
 
-    `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m].
+    `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m], and
+    `wrench_delay` is that by which the streams are corrected [s].
     """
 
-    def __init__(self, force_noise: float, torque_noise: float) -> None:
-        self._lag = DelayEstimator(force_noise, torque_noise)
+    def __init__(
+        self, force_noise: float, torque_noise: float, wrench_delay: float = 0.0
+    ) -> None:
+        self._lag = DelayEstimator(force_noise, torque_noise, wrench_delay)
         self.reset()
 
     def reset(self) -> None:
@@ -180,6 +184,11 @@ class ExcitationMonitor:
     def delay(self) -> DelayEstimate:
         """Delay of the wrench's stamps, as far as motion has determined it."""
         return self._lag.estimate
+
+    @property
+    def low_pass(self) -> LowPass | None:
+        """The low-pass of the wrench, if motion has shown one."""
+        return self._lag.low_pass.found
 
     def update(self, batch: FilteredBatch) -> None:
         """Process at least one filtered sample, all of finite motion."""

@@ -72,6 +72,9 @@ they are what something else looks like."""
 OUT_OF_STEP = 'inertia: not while wrench and motion are so far apart in time'
 """Why no inertia is claimed while the delay is known to be beyond all that is quantified."""
 
+LOW_PASSED = 'inertia: not while the wrench is low-passed at about {:.2g} Hz'
+"""Why no inertia is claimed while the wrench is low-passed: it is what fast motion shows."""
+
 HIDDEN = (*OF_AN_ARM, 'joint_friction.')
 """Beginnings of the names of errors that are not shown; of friction, only the size is shown."""
 
@@ -257,7 +260,12 @@ def explained(
 
 
 def warnings(
-    claim: Claim, zero: drift.Zero | None, stamp: int, ringing: str, late: bool
+    claim: Claim,
+    zero: drift.Zero | None,
+    stamp: int,
+    ringing: str,
+    late: bool,
+    low_passed: bool,
 ) -> tuple[str, ...]:
     """Report what exceeds expectation: cell errors, one by one or together, ringing, offset drift.
 
@@ -272,22 +280,25 @@ def warnings(
         Message about ringing; empty: none.
     late : bool
         Whether a delay of the wrench is reported already, see `time_delay`.
+    low_passed : bool
+        Whether a low-pass of the wrench is, which looks like ringing, and like poses that
+        contradict each other.
     """
     belief, settings = claim.belief, claim.settings
     errors = [e for e in _errors_of_the_cell(belief) if not (late and e[0] == 'delay')]
     words = remedies(errors, np.array(settings.gravity), settings.wrench_delay)
     beyond = belief.noise.beyond_samples
-    if beyond > UNEXPLAINED:
+    if beyond > UNEXPLAINED and not low_passed:
         known = words and np.isfinite(beyond)
         words = [DOES_NOT_FIT.format(np.sqrt(beyond))] if known else []
     factor = np.sqrt(claim.conflict)
-    words = [*(words if factor <= NONE_NAMED else []), ringing]
+    words = [*(words if factor <= NONE_NAMED else []), '' if low_passed else ringing]
     if zero is not None:
         found = belief.knowledge
         variance = np.diag(found.covariance)[PARAMETERS:]
         usual = belief.model.pose.variance(belief.body)
         words.append(zero.words(stamp, found.offset, variance, usual))
-    if factor > LOUD:
+    if factor > LOUD and not low_passed:
         words.append(CONTRADICT.format(factor))
     return tuple(filter(None, words))
 

@@ -92,8 +92,13 @@ class MisfitMonitor:
         """Message about ringing; empty: none."""
         return self._resonance.words
 
-    def update(self, samples: FilteredBatch, calm: bool = True) -> None:
-        """Process the samples of a block; `calm`: no change of load or offset is open, or ends.
+    def update(
+        self, samples: FilteredBatch, calm: bool = True, low_passed: bool = False
+    ) -> None:
+        """Process the samples of a block.
+
+        `calm`: no change of load or offset is open, or ends; `low_passed`: the wrench is, so that
+        what it lacks in fast motion is no ringing.
 
         A wrench computed from joint torques or leg forces is ignored: its errors are different.
         """
@@ -115,7 +120,7 @@ class MisfitMonitor:
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         alone = found = self._judged(evidence)
-        if found.misfit > WORTH_RINGING:
+        if found.misfit > WORTH_RINGING and not low_passed:
             usual = ordinary(evidence, self._noise, self._field)[::3]
             if self._resonance.corrupts(usual) and (found.kind is None or found.by_size):
                 said = self._resonance.words
