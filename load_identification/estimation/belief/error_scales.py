@@ -58,6 +58,7 @@ def relaxed(belief: Belief, moving: float) -> Belief:
     return replace(
         belief,
         triangles=triangles,
+        about=belief.delayed,
         scales=scales,
         prior=keep**2 * belief.prior + variance,
         blur=model.relaxed_blur(belief.blur, kept),
