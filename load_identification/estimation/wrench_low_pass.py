@@ -47,6 +47,9 @@ CLEAR, SURE = 1.5, 1.5**4
 the product of all, from which the wrench is low-passed [-]: in a sound cell, also with compliance,
 hysteresis or a delay, the mean reaches 1.1."""
 
+STAYS = 0.5
+"""Share of the logarithms of both down to which a low-pass that is found stays so [-]."""
+
 ENOUGH = 30.0
 """Cutoff of a driver's filter from which its delay alone matters [Hz]."""
 
@@ -141,7 +144,7 @@ class LowPassEstimator:
         """Return the low-pass behind which a load fits best, if it is clearly better than alone."""
         mean = self._gain / self._weight
         least = max(np.log(CLEAR), np.log(SURE) / self._weight)
-        if self._blocks < FEWEST or mean.max() < least:
+        if self._blocks < FEWEST or mean.max() < least * (STAYS if self.found else 1.0):
             return None
         kind = int(np.argmax(mean.max(axis=1)))
         # The cost is a parabola about the width of the response, in square.

@@ -17,7 +17,7 @@ from load_identification.estimation.belief.error_budget import (
     by_cause,
     interval_factor,
 )
-from load_identification.estimation.belief.error_scales import conflict
+from load_identification.estimation.belief.error_scales import conflict, unlikely
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.identifiability import Excitation, Identifiability, judge
@@ -113,7 +113,19 @@ class Claim:
         """Covariance of parameters and offset in the linear problem, (16, 16)."""
         covariance = self._without_tool[1].copy()
         covariance[BODY, BODY] += np.diag(self._alike)
+        held = self.unlikely > 0.0
+        if held.any():
+            model, root = self.belief.model, self.belief.knowledge.root
+            std = np.sqrt(self.belief.prior[held] / self.unlikely[held])
+            along = root[model.body] @ root[model.errors][held].T / std
+            covariance[BODY, BODY] += along @ along.T
         return covariance
+
+    @cached_property
+    def unlikely(self) -> FloatArray:
+        """How much data refute the prior of each error, see `error_scales.unlikely`, (N,)."""
+        belief = self.belief
+        return unlikely(belief.model, belief.knowledge.root, belief.values, belief.prior)
 
     @property
     def _alike(self) -> FloatArray:
@@ -155,7 +167,7 @@ class Claim:
         known = WEIGHED if self.parameters[0] > 0.0 else 1
         rows = message_jacobian(self.parameters)[:known] if known > 1 else np.eye(1, PARAMETERS)
         split, factor = split[:, :known], factor[:known]
-        found = by_cause(self.belief, self.tool, rows, split, self._alike)
+        found = by_cause(self.belief, self.tool, rows, split, self._alike, self.unlikely)
         parts[:, :known] = factor**2 * found
         return parts
 
