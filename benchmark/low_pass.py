@@ -4,12 +4,12 @@
         [--cutoffs 1.5 5 10 15 30 73] [--motions rich pauses tool-down] [--words]
 
 Each run draws a robot, a motion, a load of 0.3 to 5 kg, an ordinary cell in every second run, and
-the rate at which the filtered wrench is published, 100 to 1000 Hz; in every third run another
-load is picked up after 8 s. Of what is called identified at each look: the share of 95 % intervals
-that hold the truth for mass, centre of mass, inertia; in how much of the looks each is claimed; the
-worst error in standard deviations and the number beyond four; and in what share of the runs
-something was said at any look: of a low-pass, of a delay, of ringing, of anything else. `delay` is
-a delay without a low-pass, as long as that of first order.
+the rate at which the filtered wrench is published, 100 to 1000 Hz; in every third run another load
+is picked up after 8 s. Of mass, centre of mass and inertia: the share of the looks, once a second,
+in which each is claimed, that of the 95 % intervals that hold the truth, and the worst error in
+standard deviations; how many are beyond four; and in how many runs something was said at any look:
+of a low-pass, of a delay, of ringing, of anything else. `delay` is a delay without a low-pass, as
+long as that of first order.
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n')[0])
     parser.add_argument('--runs', type=int, default=8, help='of each row, robots by turns')
     parser.add_argument('--seed', type=int, default=0, help='of the first run')
-    parser.add_argument('--kinds', nargs='*', default=LOW_PASSES, choices=[*LOW_PASSES, 'delay', 'none'])
+    parser.add_argument(
+        '--kinds', nargs='*', default=LOW_PASSES, choices=[*LOW_PASSES, 'delay', 'none']
+    )
     parser.add_argument(
         '--cutoffs', nargs='*', type=float, default=[1.5, 5.0, 10.0, 15.0, 30.0, 73.0]
     )

@@ -21,8 +21,12 @@ from load_identification.estimation.advice.predicted_covariance import (
 from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.pose_errors import harmonics
-from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
-from load_identification.estimation.wrench_low_pass import LowPass
+from load_identification.estimation.time_delay import (
+    DelayEstimate,
+    DelayEstimator,
+    delay_warning,
+)
+from load_identification.estimation.wrench_low_pass import low_pass_warning
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import RotationAxis
 from load_identification.numerics.triangle import root_covariance
@@ -164,10 +168,9 @@ class ExcitationMonitor:
     `wrench_delay` is that by which the streams are corrected [s].
     """
 
-    def __init__(
-        self, force_noise: float, torque_noise: float, wrench_delay: float = 0.0
-    ) -> None:
+    def __init__(self, force_noise: float, torque_noise: float, wrench_delay: float = 0.0) -> None:
         self._lag = DelayEstimator(force_noise, torque_noise, wrench_delay)
+        self._corrected = wrench_delay
         self.reset()
 
     def reset(self) -> None:
@@ -186,9 +189,17 @@ class ExcitationMonitor:
         return self._lag.estimate
 
     @property
-    def low_pass(self) -> LowPass | None:
-        """The low-pass of the wrench, if motion has shown one."""
-        return self._lag.low_pass.found
+    def low_passed(self) -> bool:
+        """Whether motion has shown that the wrench is low-passed."""
+        return self._lag.low_pass.found is not None
+
+    @property
+    def delay_words(self) -> str:
+        """Warning of low-pass or delay, with what to set; empty if there is none to speak of."""
+        if (low_pass := self._lag.low_pass.found) is not None:
+            known = self.delay.value_s * self.delay.known
+            return low_pass_warning(low_pass, known, self._corrected)
+        return delay_warning(self.delay, self._corrected)
 
     def update(self, batch: FilteredBatch) -> None:
         """Process at least one filtered sample, all of finite motion."""

@@ -11,13 +11,7 @@ import numpy as np
 
 from load_identification.estimation import drift, sensor_offset
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.claim import (
-    LOW_PASSED,
-    OUT_OF_STEP,
-    Claim,
-    explained,
-    warnings,
-)
+from load_identification.estimation.belief.claim import OUT_OF_STEP, Claim, explained, warnings
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.robust_weighting import robust_block
@@ -44,9 +38,8 @@ from load_identification.estimation.payload_estimate import (
 )
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import SystematicErrors, carried_by
-from load_identification.estimation.time_delay import DelayEstimate, delay_warning
+from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.estimation.usable_samples import UsableSamples
-from load_identification.estimation.wrench_low_pass import LowPass, low_pass_warning
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.frames import same_frame
 from load_identification.model.robot import RotationAxis
@@ -89,7 +82,8 @@ class PayloadEstimator:
         """The calibrated offset, and whether it still holds."""
         self.events = EventQueue()
         """Events of the load and the sensor, from samples and services."""
-        self._excitation = ExcitationMonitor(*settings.noise.tolist(), settings.wrench_delay)
+        noise = settings.force_noise, settings.torque_noise
+        self._excitation = ExcitationMonitor(*noise, settings.wrench_delay)
         self.changes = ChangeDetection(self.events, settings.changes)
         errors, gravity = settings.errors, np.array(settings.gravity)
         self.misfit = MisfitMonitor(gravity, settings.noise, errors.field, errors.joint_friction)
@@ -245,7 +239,7 @@ class PayloadEstimator:
         self._excitation.update(samples)
         # In a wrong set-up, what is learned as friction may be its effect.
         calm = self.changes.before is None and not self.events.since(number)
-        self.misfit.update(measured, calm, self.low_pass is not None)
+        self.misfit.update(measured, calm, self._excitation.low_passed)
         self._see_to_events(number)
         told = self._largest_steps, bool(self.misfit.cause or self.misfit.suspicion)
         if self._first.changed(self._belief, block, *told, self.sensor_offset.holds):
@@ -300,7 +294,7 @@ class PayloadEstimator:
         withheld, why = self._withheld()
         if withheld is None:
             slowly = self.changes.slowly.words(self._ended)
-            claim, why = self._claim(belief, tool), slowly or self._puzzle
+            claim, why = self._claim(belief, tool), slowly or self.misfit.puzzle
             said = self._warnings(claim, self.misfit.ringing)
             return claim.estimate(stamp, self.frame, why, said, not slowly)
         # The cause suspected may be an error larger than expected; the warnings have its value.
@@ -310,14 +304,12 @@ class PayloadEstimator:
         return nothing_claimed(*known, why, stamp, self.frame, withheld, said)
 
     def _warnings(self, claim: Claim, ringing: str) -> tuple[str, ...]:
-        late = bool(self.delay_words)
-        return warnings(claim, self._zero, self.newest, ringing, late, self.low_pass is not None)
+        late, low_passed = bool(self.delay_words), self._excitation.low_passed
+        return warnings(claim, self._zero, self.newest, ringing, late, low_passed)
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
         excitation = self._excitation.excitation(belief.knowledge.body, tool.parameters)
         doubt = OUT_OF_STEP if self.delay.beyond else self.misfit.doubt
-        if self.low_pass is not None:
-            doubt = LOW_PASSED.format(self.low_pass.cutoff)
         return Claim(belief, tool, excitation, self.settings, doubt)
 
     def _withheld(self) -> tuple[Withheld | None, str]:
@@ -328,7 +320,7 @@ class PayloadEstimator:
             return Withheld.SET_UP_WRONG, self.misfit.cause
         if self.changes.before is not None:
             long = self.changes.open_for > IMPLAUSIBLE
-            puzzles = (self.delay_words or self._puzzle,) if long else ()
+            puzzles = (self.delay_words or self.misfit.puzzle,) if long else ()
             return Withheld.CHANGED, '; '.join(filter(None, (self.changes.why(), *puzzles)))
         return (Withheld.SUSPECTED, self.misfit.suspicion) if self.misfit.suspicion else (None, '')
 
@@ -338,22 +330,9 @@ class PayloadEstimator:
         return self._excitation.delay
 
     @property
-    def low_pass(self) -> LowPass | None:
-        """The low-pass of the wrench, if motion has shown one."""
-        return self._excitation.low_pass
-
-    @property
     def delay_words(self) -> str:
-        """Warning of that low-pass or delay, with what to set; empty if neither is known."""
-        delay, corrected = self.delay, self.settings.wrench_delay
-        if self.low_pass is not None:
-            return low_pass_warning(self.low_pass, delay.value_s * delay.known, corrected)
-        return delay_warning(delay, corrected)
-
-    @property
-    def _puzzle(self) -> str:
-        """What else to check if nothing explains the wrench; empty: nothing, or a low-pass does."""
-        return self.misfit.puzzle if self.low_pass is None else ''
+        """Warning of that delay, with what to set; empty if it is small or not known."""
+        return self._excitation.delay_words
 
     def advice(self, axes: Sequence[RotationAxis] = ()) -> str:
         """Describe the motion from the present pose that would help most; changes nothing.

@@ -199,7 +199,7 @@ class SystematicErrors:
         return np.asarray(whole[:, self._used])
 
     def turned(self, block: Block, errors: FloatArray) -> FloatArray:
-        """Return how errors (N,) of base, joints and delay change the regressor of phi, (6, 10)."""
+        """Return how errors (N,) of base, joints, delay change the regressor of phi, (6, 10)."""
         whole, tilts = np.zeros(len(self._used)), block.gravity_by_tilt.shape[1]
         whole[self._used] = errors
         angles, late = whole[self._angles], -whole[self._delay] * block.slope

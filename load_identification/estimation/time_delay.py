@@ -6,20 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.lagged_fit import fit, friction, gram
+from load_identification.estimation.lagged_fit import fit, friction, gram, minimum
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.wrench_low_pass import HISTORY, LowPassEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 SPACING_NS = 10_000_000
+SPACING = 1e-9 * SPACING_NS
 LAGS = np.arange(-10, 11)
 """Lags of the bank, -100 to 100 ms, 10 ms apart. Signals filtered at 20 Hz change slowly enough
 that a parabola through three costs locates the minimum to 0.1 ms."""
-
-FLAT = 1e-9
-"""A negligible curvature; costs are of the order of their number of rows."""
 
 SMOOTHING_NS = 20_000_000
 """Standard deviation of the Gaussian that interpolates samples on a regular grid [ns].
@@ -79,7 +77,7 @@ WORTH_A_WORD = 0.010
 averages, 1 / (2 cutoff) = 25 ms at 20 Hz, rounded down. Its whole window is five times as long,
 but most of it has almost no weight."""
 
-LARGEST = float(LAGS[-2]) * SPACING_NS * 1e-9
+LARGEST = float(LAGS[-2]) * SPACING
 """Largest delay that is quantified; beyond it the delay is only known to be larger [s]."""
 
 
@@ -117,12 +115,10 @@ class DelayEstimator:
     `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m].
     """
 
-    def __init__(
-        self, force_noise: float, torque_noise: float, wrench_delay: float = 0.0
-    ) -> None:
+    def __init__(self, force_noise: float, torque_noise: float, wrench_delay: float = 0.0) -> None:
         self._expected = np.array([force_noise, torque_noise])
-        self._corrected = wrench_delay >= LATE * SPACING_NS * 1e-9
-        self.low_pass = LowPassEstimator(SPACING_NS * 1e-9, STRIDE, wrench_delay)
+        self._corrected = wrench_delay >= LATE * SPACING
+        self.low_pass = LowPassEstimator(SPACING, STRIDE, wrench_delay)
         """Whether it is a low-pass that delays the wrench."""
         self.reset()
 
@@ -290,8 +286,8 @@ class DelayEstimator:
         if self._blocks < LEAST_BLOCKS:
             return
         total, n = self._costs.sum(axis=0), min(self._blocks, GROUPS)
-        value, curvature, least = minimum(total)
-        without, _, _ = minimum(total - self._costs[:n])
+        value, curvature, least = minimum(total, LAGS, SPACING)
+        without, _, _ = minimum(total - self._costs[:n], LAGS, SPACING)
         spread = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
         # Variance of the minimum of a sum of squares in units of its variance: 2 / curvature. The
         # unit so far is the variance at the nearest lag of the bank.
@@ -308,28 +304,6 @@ class DelayEstimator:
             found = DelayEstimate(float(value), std, known)
         lasts = found.beyond and self._blocks >= LASTING_BLOCKS
         self.estimate = found if found.known or lasts or not self._before else self._before[2]
-
-
-def minimum(costs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the minimum of costs (..., lags) by a parabola: lag, curvature and cost.
-
-    Returns
-    -------
-    lag, curvature, least : (...) arrays
-        [s, 1/s², -]. If the minimum is at an end of the bank: that lag, with curvature `FLAT`.
-    """
-    best = np.argmin(costs, axis=-1)
-    ends: BoolArray = (best == 0) | (best == len(LAGS) - 1)
-    index = np.clip(best, 1, len(LAGS) - 2)[..., None] + np.arange(-1, 2)
-    before, here, after = np.moveaxis(np.take_along_axis(costs, index, axis=-1), -1, 0)
-    bend = np.maximum(before - 2.0 * here + after, FLAT)
-    spacing = SPACING_NS * 1e-9
-    offset = np.where(ends, 0.0, 0.5 * (before - after) / bend)
-    return (
-        (LAGS[best] + offset) * spacing,
-        np.where(ends, FLAT, bend / spacing**2),
-        here - 0.5 * bend * offset**2,
-    )
 
 
 def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:

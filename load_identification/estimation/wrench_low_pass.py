@@ -22,7 +22,7 @@ Fit: TypeAlias = Callable[[FloatArray], FloatArray]
 KINDS = {'first': 'of first order', 'second': 'of second order', 'mean': 'a moving average'}
 """Low-passes that are tried: Butterworth, and a moving average."""
 
-CUTOFFS = 1.5 ** np.arange(8)
+CUTOFFS: FloatArray = np.power(1.5, np.arange(8.0))
 """Cutoffs that are tried, 1 to 17 [Hz]: from there on a delay explains what motion shows."""
 
 OF_MEAN = 0.443
@@ -108,8 +108,8 @@ class LowPassEstimator:
         """
         places = first + self._stride * np.arange(points)
         behind = [regressor, *(self._low_passed(regressor, *each) for each in _candidates())]
-        lags = [ALONE - self._set, *(BESIDE - self._set,) * (len(behind) - 1)]
-        lags = [np.unique(np.maximum(mine, EARLIEST)) for mine in lags]
+        tried = [ALONE - self._set, *(BESIDE - self._set,) * (len(behind) - 1)]
+        lags: list[FloatArray] = [np.unique(np.maximum(mine, EARLIEST)) for mine in tried]
         rough = [
             _at(motion, places, lag)
             for motion, mine in zip(behind, lags, strict=True)
@@ -126,7 +126,7 @@ class LowPassEstimator:
         self.found = self._judged()
 
     def _low_passed(self, regressor: FloatArray, kind: str, cutoff: float) -> FloatArray:
-        """Return a regressor on the grid behind a low-pass that is in its steady state at first."""
+        """Return a regressor on the grid behind a low-pass, in its steady state at first."""
         if kind == 'mean':
             # The last tap is a part of one: a length need not be a number of steps.
             length = max(OF_MEAN / (cutoff * self._spacing), 1.0)
@@ -141,7 +141,7 @@ class LowPassEstimator:
         return np.asarray(passed.reshape(regressor.shape))
 
     def _judged(self) -> LowPass | None:
-        """Return the low-pass behind which a load fits best, if it is clearly better than alone."""
+        """Return the low-pass behind which a load fits best, if clearly better than alone."""
         mean = self._gain / self._weight
         least = max(np.log(CLEAR), np.log(SURE) / self._weight)
         if self._blocks < FEWEST or mean.max() < least * (STAYS if self.found else 1.0):

@@ -131,7 +131,7 @@ class Belief:
 
     @property
     def delayed(self) -> FloatArray:
-        """Errors (N,) at which the columns of phi are evaluated from when phi is known: a delay."""
+        """Errors (N,) at which the columns of phi are evaluated once it is known, of a delay."""
         return self.model.systematic.delayed(self.values[self.model.errors])
 
     @property

@@ -72,9 +72,6 @@ they are what something else looks like."""
 OUT_OF_STEP = 'inertia: not while wrench and motion are so far apart in time'
 """Why no inertia is claimed while the delay is known to be beyond all that is quantified."""
 
-LOW_PASSED = 'inertia: not while the wrench is low-passed at about {:.2g} Hz'
-"""Why no inertia is claimed while the wrench is low-passed: it is what fast motion shows."""
-
 HIDDEN = (*OF_AN_ARM, 'joint_friction.')
 """Beginnings of the names of errors that are not shown; of friction, only the size is shown."""
 
@@ -293,8 +290,7 @@ def warnings(
     late : bool
         Whether a delay of the wrench is reported already, see `time_delay`.
     low_passed : bool
-        Whether a low-pass of the wrench is, which looks like ringing, and like poses that
-        contradict each other.
+        Whether a low-pass of the wrench is: poses seem to contradict each other then.
     """
     belief, settings = claim.belief, claim.settings
     errors = [e for e in _errors_of_the_cell(belief) if not (late and e[0] == 'delay')]
@@ -304,7 +300,7 @@ def warnings(
         known = words and np.isfinite(beyond)
         words = [DOES_NOT_FIT.format(np.sqrt(beyond))] if known else []
     factor = np.sqrt(claim.conflict)
-    words = [*(words if factor <= NONE_NAMED else []), '' if low_passed else ringing]
+    words = [*(words if factor <= NONE_NAMED else []), ringing]
     if zero is not None:
         found = belief.knowledge
         variance = np.diag(found.covariance)[PARAMETERS:]

@@ -241,7 +241,9 @@ def by_cause(
     variance = model.tied_variance(belief.prior, belief.load)
     count, squares = model.systematic.size, along[model.tied] ** 2 / variance[:, None]
     # One cause less than classes: single and common gains are one.
-    np.add.at(parts, 1 + model.systematic.group, squares[:count] * (1.0 + np.reshape(unlikely, (-1, 1))))
+    np.add.at(
+        parts, 1 + model.systematic.group, squares[:count] * (1.0 + np.reshape(unlikely, (-1, 1)))
+    )
     parts[OF_FIELD] = squares[count:].sum(axis=0) + rows**2 @ alike
     sums = parts[OF_CLASSES].sum(axis=0)
     most = split[2] / np.maximum(sums, 1e-300)
