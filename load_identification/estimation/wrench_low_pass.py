@@ -42,10 +42,10 @@ EARLIEST = -8
 FEWEST = 2
 """Least number of blocks."""
 
-CLEAR, SURE = 1.5, 1.5**4
+CLEAR, SURE = 1.25, 5.0
 """Ratio of the cost at the best lag alone to that behind a low-pass, as the mean of blocks and as
 the product of all, from which the wrench is low-passed [-]: in a sound cell, also with compliance,
-hysteresis or a delay, the mean reaches 1.1."""
+hysteresis or a delay, the mean reaches 1.01."""
 
 STAYS = 0.5
 """Share of the logarithms of both down to which a low-pass that is found stays so [-]."""

@@ -46,7 +46,7 @@ def worked_with(
         ('second', 1.5, 'seven_joints', 'tool-down', ORDINARY),
         ('mean', 1.5, 'puma', 'pauses', Conditions()),
         ('first', 5.0, 'puma', 'pauses', Conditions()),
-        ('second', 5.0, 'scara', 'pauses', Conditions()),
+        ('second', 3.0, 'scara', 'pauses', Conditions()),
     ],
 )
 def test_a_low_pass_is_named_with_its_cutoff(
@@ -92,7 +92,7 @@ def test_a_low_pass_whose_delay_is_set_is_still_named() -> None:
 
 @pytest.mark.parametrize(
     ('fault', 'found', 'seconds'),
-    [('gravity 45°', Kind.GRAVITY, 6.0), ('sway at 4 Hz', Kind.COMPLIANT, 16.0)],
+    [('gravity 45°', Kind.GRAVITY, 6.0), ('sway at 4.0 Hz', Kind.COMPLIANT, 16.0)],
 )
 def test_what_a_low_pass_looks_like_is_not_said_as_if_it_were_certain(
     fault: str, found: Kind, seconds: float
