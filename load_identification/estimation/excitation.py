@@ -21,7 +21,12 @@ from load_identification.estimation.advice.predicted_covariance import (
 from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.pose_errors import harmonics
-from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
+from load_identification.estimation.time_delay import (
+    DelayEstimate,
+    DelayEstimator,
+    delay_warning,
+)
+from load_identification.estimation.wrench_low_pass import low_pass_warning
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import RotationAxis
 from load_identification.numerics.triangle import root_covariance
@@ -159,11 +164,13 @@ class FastestMotion:
 class ExcitationMonitor:
     """Monitor the fastest motion and the lag between the streams, and advise the next motion.
 
-    `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m].
+    `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m], and
+    `wrench_delay` is that by which the streams are corrected [s].
     """
 
-    def __init__(self, force_noise: float, torque_noise: float) -> None:
-        self._lag = DelayEstimator(force_noise, torque_noise)
+    def __init__(self, force_noise: float, torque_noise: float, wrench_delay: float = 0.0) -> None:
+        self._lag = DelayEstimator(force_noise, torque_noise, wrench_delay)
+        self._corrected = wrench_delay
         self.reset()
 
     def reset(self) -> None:
@@ -180,6 +187,19 @@ class ExcitationMonitor:
     def delay(self) -> DelayEstimate:
         """Delay of the wrench's stamps, as far as motion has determined it."""
         return self._lag.estimate
+
+    @property
+    def low_passed(self) -> bool:
+        """Whether motion has shown that the wrench is low-passed."""
+        return self._lag.low_pass.found is not None
+
+    @property
+    def delay_words(self) -> str:
+        """Warning of low-pass or delay, with what to set; empty if there is none to speak of."""
+        if (low_pass := self._lag.low_pass.found) is not None:
+            known = self.delay.value_s * self.delay.known
+            return low_pass_warning(low_pass, known, self._corrected)
+        return delay_warning(self.delay, self._corrected)
 
     def update(self, batch: FilteredBatch) -> None:
         """Process at least one filtered sample, all of finite motion."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+FLAT = 1e-9
+"""A negligible curvature; costs are of the order of their number of rows."""
 
 TURNED = 0.3
 """Ratio to its rms of the rate of a channel at which friction or play has turned to seven tenths
@@ -73,3 +76,28 @@ def fit(force: FloatArray, torque: FloatArray, noise: FloatArray) -> tuple[Float
     fitted = np.linalg.solve(joined[..., :10, :10], right[..., None])[..., 0]
     cost = joined[..., 10, 10] - np.sum(right * fitted, axis=-1)
     return np.asarray(fitted / scale), np.asarray(cost)
+
+
+def minimum(
+    costs: FloatArray, lags: IntArray, spacing: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the minimum of costs (..., lags) by a parabola: lag, curvature and cost.
+
+    `lags` are in steps of `spacing` [s].
+
+    Returns
+    -------
+    lag, curvature, least : (...) arrays
+        [s, 1/s², -]. If the minimum is at an end of the bank: that lag, with curvature `FLAT`.
+    """
+    best = np.argmin(costs, axis=-1)
+    ends: BoolArray = (best == 0) | (best == len(lags) - 1)
+    index = np.clip(best, 1, len(lags) - 2)[..., None] + np.arange(-1, 2)
+    before, here, after = np.moveaxis(np.take_along_axis(costs, index, axis=-1), -1, 0)
+    bend = np.maximum(before - 2.0 * here + after, FLAT)
+    offset = np.where(ends, 0.0, 0.5 * (before - after) / bend)
+    return (
+        (lags[best] + offset) * spacing,
+        np.where(ends, FLAT, bend / spacing**2),
+        here - 0.5 * bend * offset**2,
+    )

@@ -38,7 +38,7 @@ from load_identification.estimation.payload_estimate import (
 )
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import SystematicErrors, carried_by
-from load_identification.estimation.time_delay import DelayEstimate, delay_warning
+from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.estimation.usable_samples import UsableSamples
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.frames import same_frame
@@ -82,7 +82,8 @@ class PayloadEstimator:
         """The calibrated offset, and whether it still holds."""
         self.events = EventQueue()
         """Events of the load and the sensor, from samples and services."""
-        self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
+        noise = settings.force_noise, settings.torque_noise
+        self._excitation = ExcitationMonitor(*noise, settings.wrench_delay)
         self.changes = ChangeDetection(self.events, settings.changes)
         errors, gravity = settings.errors, np.array(settings.gravity)
         self.misfit = MisfitMonitor(gravity, settings.noise, errors.field, errors.joint_friction)
@@ -237,7 +238,8 @@ class PayloadEstimator:
         self._belief = self.changes.update(belief, block).in_steps(self._steps)
         self._excitation.update(samples)
         # In a wrong set-up, what is learned as friction may be its effect.
-        self.misfit.update(measured, self.changes.before is None and not self.events.since(number))
+        calm = self.changes.before is None and not self.events.since(number)
+        self.misfit.update(measured, calm, self._excitation.low_passed)
         self._see_to_events(number)
         told = self._largest_steps, bool(self.misfit.cause or self.misfit.suspicion)
         if self._first.changed(self._belief, block, *told, self.sensor_offset.holds):
@@ -302,7 +304,8 @@ class PayloadEstimator:
         return nothing_claimed(*known, why, stamp, self.frame, withheld, said)
 
     def _warnings(self, claim: Claim, ringing: str) -> tuple[str, ...]:
-        return warnings(claim, self._zero, self.newest, ringing, bool(self.delay_words))
+        late, low_passed = bool(self.delay_words), self._excitation.low_passed
+        return warnings(claim, self._zero, self.newest, ringing, late, low_passed)
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
         excitation = self._excitation.excitation(belief.knowledge.body, tool.parameters)
@@ -329,7 +332,7 @@ class PayloadEstimator:
     @property
     def delay_words(self) -> str:
         """Warning of that delay, with what to set; empty if it is small or not known."""
-        return delay_warning(self.delay, self.settings.wrench_delay)
+        return self._excitation.delay_words
 
     def advice(self, axes: Sequence[RotationAxis] = ()) -> str:
         """Describe the motion from the present pose that would help most; changes nothing.

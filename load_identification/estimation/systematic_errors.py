@@ -77,6 +77,10 @@ CLASSES = (
 )
 """Classes of errors that share a scale; gains of both kinds share one too."""
 
+LARGE_DELAY = 3.0
+"""Multiple of its prior std from which the product of a delay and of an inertia that is not known
+yet matters [-]."""
+
 COARSE = 10.0
 """Factor on the admissible uncertainty of the load as linearisation point, for an arm that weighs
 [-]. No arm resolves less than a few parts in a thousand: 10 % of the load times 2 % of a gain."""
@@ -207,16 +211,21 @@ class SystematicErrors:
         return np.asarray(whole[:, self._used])
 
     def turned(self, block: Block, errors: FloatArray) -> FloatArray:
-        """Return how errors (N,) of base and joints change the regressor of phi, (6, 10)."""
+        """Return how errors (N,) of base, joints, delay change the regressor of phi, (6, 10)."""
         whole, tilts = np.zeros(len(self._used)), block.gravity_by_tilt.shape[1]
         whole[self._used] = errors
-        angles = whole[self._angles]
+        angles, late = whole[self._angles], -whole[self._delay] * block.slope
         if not (tilts or len(block.by_joint)):
-            return np.zeros_like(block.matrix)
+            return np.asarray(late)
         gravity = (block.gravity_by_tilt @ angles[:tilts])[None]
         still = np.zeros_like(gravity)
         by_tilt = -wrench_regressor(-gravity, still, still)[0]
-        return np.asarray(by_tilt + np.tensordot(angles[tilts:], block.by_joint, 1))
+        return np.asarray(by_tilt + np.tensordot(angles[tilts:], block.by_joint, 1) + late)
+
+    def delayed(self, errors: FloatArray) -> FloatArray:
+        """Return errors (N,) without all but a delay that is large; zeros if it is not."""
+        large = self.walks & (np.abs(errors) > LARGE_DELAY * self.std)
+        return np.where(large, errors, 0.0)
 
     def suits(self, block: Block) -> bool:
         """Whether a block is of the joints and the arm that these errors are of."""

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.lagged_fit import fit, friction, gram
+from load_identification.estimation.lagged_fit import fit, friction, gram, minimum
 from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.wrench_low_pass import HISTORY, LowPassEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 SPACING_NS = 10_000_000
+SPACING = 1e-9 * SPACING_NS
 LAGS = np.arange(-10, 11)
 """Lags of the bank, -100 to 100 ms, 10 ms apart. Signals filtered at 20 Hz change slowly enough
 that a parabola through three costs locates the minimum to 0.1 ms."""
-
-FLAT = 1e-9
-"""A negligible curvature; costs are of the order of their number of rows."""
 
 SMOOTHING_NS = 20_000_000
 """Standard deviation of the Gaussian that interpolates samples on a regular grid [ns].
@@ -31,6 +30,12 @@ JOINED_NS = 2 * SMOOTHING_NS
 
 MARGIN_NS = int(LAGS[-1]) * SPACING_NS + 4 * SMOOTHING_NS
 """Time before and after a block that samples must cover [ns]; the Gaussian is cut off at 3e-4."""
+
+EARLIER_NS = MARGIN_NS + HISTORY * SPACING_NS
+"""Time before a block that samples must cover for a low-pass to be looked for [ns]."""
+
+LATE = 1
+"""Least lag of a block in which one is looked for, by which or more it is late [-]."""
 
 BLOCK_NS = 2_000_000_000
 """Length of a block [ns]; slower motion has no information on the delay."""
@@ -72,7 +77,7 @@ WORTH_A_WORD = 0.010
 averages, 1 / (2 cutoff) = 25 ms at 20 Hz, rounded down. Its whole window is five times as long,
 but most of it has almost no weight."""
 
-LARGEST = float(LAGS[-2]) * SPACING_NS * 1e-9
+LARGEST = float(LAGS[-2]) * SPACING
 """Largest delay that is quantified; beyond it the delay is only known to be larger [s]."""
 
 
@@ -110,14 +115,18 @@ class DelayEstimator:
     `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m].
     """
 
-    def __init__(self, force_noise: float, torque_noise: float) -> None:
+    def __init__(self, force_noise: float, torque_noise: float, wrench_delay: float = 0.0) -> None:
         self._expected = np.array([force_noise, torque_noise])
+        self._corrected = wrench_delay >= LATE * SPACING
+        self.low_pass = LowPassEstimator(SPACING, STRIDE, wrench_delay)
+        """Whether it is a low-pass that delays the wrench."""
         self.reset()
 
     def reset(self) -> None:
         """Forget everything."""
         self.estimate = UNKNOWN
         """The present estimate."""
+        self.low_pass.reset()
         self._frame = ''
         self._begin()
         self._before: tuple[FloatArray, int, DelayEstimate] | None = None
@@ -173,30 +182,34 @@ class DelayEstimator:
         stamps, values = stamps[usable], values[usable]
         blocks = self._blocks
         while stamps.size and stamps[-1] >= start + BLOCK_NS + MARGIN_NS:
-            first, last = stamps.searchsorted([start - MARGIN_NS, start + BLOCK_NS + MARGIN_NS])
-            mine = slice(first, last + 1)
+            wanted = start - EARLIER_NS, start - MARGIN_NS, start + BLOCK_NS + MARGIN_NS
+            earlier, first, last = stamps.searchsorted(wanted)
+            mine, longer = slice(first, last + 1), slice(earlier, last + 1)
             gaps = np.diff(stamps[mine], prepend=start - MARGIN_NS) > JOINED_NS
             if gaps.any():
                 start = int(stamps[mine][gaps][-1]) + MARGIN_NS
             else:
-                self._add(start, stamps[mine], values[mine])
+                late = self._add(start, stamps[mine], values[mine])
+                gaps = np.diff(stamps[longer], prepend=start - EARLIER_NS) > JOINED_NS
+                if late and not gaps.any():
+                    self._look_for_low_pass(start, stamps[longer], values[longer])
                 start += BLOCK_NS
         self._start = start
-        kept = stamps.searchsorted(start - MARGIN_NS)
+        kept = stamps.searchsorted(start - EARLIER_NS)
         self._waiting_stamps, self._waiting = [stamps[kept:]], [values[kept:]]
         if self._blocks > blocks:
             self._solve()
 
-    def _add(self, start: int, stamps: IntArray, values: FloatArray) -> None:
-        """Add the costs of a block if it has information."""
+    def _add(self, start: int, stamps: IntArray, values: FloatArray) -> bool:
+        """Add the costs of a block if it has information; return whether it may be low-passed."""
         speed = np.sqrt(np.mean(np.sum(values[:, [3, 4, 5, 9, 10, 11]] ** 2, axis=1)))
         if speed < MOVING:
-            return
+            return False
         regressor, wrench = self._on_grid(start, stamps, values)
         wrench = wrench - wrench.mean(axis=0)
         channels = np.isfinite(wrench).all(axis=0)
         if not channels.any():
-            return
+            return False
         wrench[:, ~channels] = 0.0
         shifted = regressor[LAGS[-1] + STRIDE * np.arange(POINTS) - LAGS[:, None]]
         shifted = shifted - shifted.mean(axis=1, keepdims=True)
@@ -211,6 +224,19 @@ class DelayEstimator:
         self._costs *= np.exp(-BLOCK_NS / MEMORY_NS)
         self._costs[self._blocks % GROUPS] += self._fit(shifted, wrench, rows)[1]
         self._blocks += 1
+        # What a low-pass needs to know is that of all channels.
+        return bool(channels.all() and (self._corrected or LAGS[best] >= LATE))
+
+    def _look_for_low_pass(self, start: int, stamps: IntArray, values: FloatArray) -> None:
+        """Look for one in a block of samples that begins `EARLIER_NS` before."""
+        regressor, wrench = self._on_grid(start, stamps, values, HISTORY)
+        wrench = wrench - wrench.mean(axis=0)
+        rows = np.full(2, 3 * (POINTS - 1))
+
+        def costs(shifted: FloatArray) -> FloatArray:
+            return self._fit(shifted, wrench, rows)[1]
+
+        self.low_pass.add(regressor, HISTORY + int(LAGS[-1]), POINTS, costs)
 
     def _fit(
         self, shifted: FloatArray, wrench: FloatArray, rows: IntArray
@@ -232,11 +258,14 @@ class DelayEstimator:
         return fit(force, torque, noise)
 
     def _on_grid(
-        self, start: int, stamps: IntArray, values: FloatArray
+        self, start: int, stamps: IntArray, values: FloatArray, earlier: int = 0
     ) -> tuple[FloatArray, FloatArray]:
-        """Return -A (., 6, 10) at every point of the grid and the wrench at every fourth."""
+        """Return -A (., 6, 10) at every point of the grid and the wrench at every fourth.
+
+        `earlier`: number of points of -A before those of all lags.
+        """
         times = (stamps - start) / SMOOTHING_NS
-        grid = np.arange(LAGS[0], STRIDE * (POINTS - 1) + LAGS[-1] + 1)
+        grid = np.arange(LAGS[0] - earlier, STRIDE * (POINTS - 1) + LAGS[-1] + 1)
         away = (grid * (SPACING_NS / SMOOTHING_NS))[:, None] - times
         # Each sample is weighted by the time it represents, and a local straight line is fitted:
         # uneven stamps cause no shift.
@@ -246,7 +275,7 @@ class DelayEstimator:
         )
         kernel *= (second - first * away) / (zeroth * second - first**2)
         regressor = -wrench_regressor(values[:, :3], values[:, 3:6], values[:, 6:9])
-        at_wrench = kernel[LAGS[-1] : len(grid) - LAGS[-1] : STRIDE]
+        at_wrench = kernel[earlier + LAGS[-1] : len(grid) - LAGS[-1] : STRIDE]
         return (
             (kernel @ regressor.reshape(len(stamps), -1)).reshape(-1, 6, 10),
             at_wrench @ values[:, 12:],
@@ -257,8 +286,8 @@ class DelayEstimator:
         if self._blocks < LEAST_BLOCKS:
             return
         total, n = self._costs.sum(axis=0), min(self._blocks, GROUPS)
-        value, curvature, least = minimum(total)
-        without, _, _ = minimum(total - self._costs[:n])
+        value, curvature, least = minimum(total, LAGS, SPACING)
+        without, _, _ = minimum(total - self._costs[:n], LAGS, SPACING)
         spread = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
         # Variance of the minimum of a sum of squares in units of its variance: 2 / curvature. The
         # unit so far is the variance at the nearest lag of the bank.
@@ -275,28 +304,6 @@ class DelayEstimator:
             found = DelayEstimate(float(value), std, known)
         lasts = found.beyond and self._blocks >= LASTING_BLOCKS
         self.estimate = found if found.known or lasts or not self._before else self._before[2]
-
-
-def minimum(costs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the minimum of costs (..., lags) by a parabola: lag, curvature and cost.
-
-    Returns
-    -------
-    lag, curvature, least : (...) arrays
-        [s, 1/s², -]. If the minimum is at an end of the bank: that lag, with curvature `FLAT`.
-    """
-    best = np.argmin(costs, axis=-1)
-    ends: BoolArray = (best == 0) | (best == len(LAGS) - 1)
-    index = np.clip(best, 1, len(LAGS) - 2)[..., None] + np.arange(-1, 2)
-    before, here, after = np.moveaxis(np.take_along_axis(costs, index, axis=-1), -1, 0)
-    bend = np.maximum(before - 2.0 * here + after, FLAT)
-    spacing = SPACING_NS * 1e-9
-    offset = np.where(ends, 0.0, 0.5 * (before - after) / bend)
-    return (
-        (LAGS[best] + offset) * spacing,
-        np.where(ends, FLAT, bend / spacing**2),
-        here - 0.5 * bend * offset**2,
-    )
 
 
 def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:

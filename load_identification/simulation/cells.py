@@ -26,6 +26,7 @@ from load_identification.simulation.sensor_errors import (
     draw_cell,
     hysteresis,
     linear_field,
+    low_passed,
     path_memory,
     play,
     random_field,
@@ -84,6 +85,9 @@ class Conditions:
     """Rate of single wrench samples with errors of 30 N and 1.5 N m rms [1/s]."""
     swing: float = 0.0
     """Amplitude of the force of a swinging mass, in each direction [N]."""
+    low_pass: tuple[str, float] | None = None
+    """Filter of the sensor's driver, one of `LOW_PASSES`, and its cutoff [Hz]; it runs at the rate
+    at which the path is sampled."""
     sensors: SensorModel = WRIST_SENSOR
 
 
@@ -183,6 +187,9 @@ def published(
         turn = 2.0 * np.pi * SWING_HZ * 1e-9 * (path.stamps - path.stamps[0])
         amplitude = conditions.swing * np.repeat([1.0, SWING_ARM], 3)
         wrench += amplitude * np.sin(turn[:, None] + phase)
+    if conditions.low_pass:
+        step = 1e-9 * float(path.stamps[1] - path.stamps[0])
+        wrench = low_passed(wrench, *conditions.low_pass, step)
     gained = np.round(conditions.clock * (path.stamps - path.stamps[0])).astype(np.int64)
     stamps = path.stamps + gained
     return joints, WrenchBatch(path.robot.sensor_frame, stamps, s.stepped(wrench))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.signal import lfilter
+from scipy.signal import butter, lfilter, lfilter_zi
 from scipy.spatial.transform import Rotation
 
 from load_identification.typing_aliases import FloatArray
@@ -32,6 +32,12 @@ MEMORY = np.deg2rad(30.0)
 
 PLAY = np.array([4.0] * 3 + [0.2] * 3)
 """Change of wrench over which hysteresis goes from one side to the other [N, N m]."""
+
+LOW_PASSES = ('first', 'second', 'mean')
+"""Filters of a sensor's driver: Butterworth of first and second order, and a moving average."""
+
+MEAN_CUTOFF = 0.443
+"""-3 dB frequency of a moving average, times its length [-]."""
 
 WAVES = 60
 """Plane waves of a random field."""
@@ -271,3 +277,29 @@ def sway(acceleration: FloatArray, frequency: float, damping: float, step: float
     e = z.imag / pole.imag
     rate = z.real + pole.real * e
     return np.array([e, rate, 2.0 * pole.real * rate - omega**2 * e - acceleration])
+
+
+def low_passed(wrench: FloatArray, kind: str, cutoff: float, step: float) -> FloatArray:
+    """Return what the filter of a sensor's driver makes of its samples (n, 6) [N, N m].
+
+    It is in its steady state at first.
+
+    Parameters
+    ----------
+    kind : str
+        One of `LOW_PASSES`.
+    cutoff : float
+        -3 dB frequency [Hz]; of a moving average over T it is 0.443 / T.
+    step : float
+        Interval between the samples that it filters [s].
+    """
+    if kind == 'mean':
+        count = max(round(MEAN_CUTOFF / (cutoff * step)), 1)
+        up, down = np.full(count, 1.0 / count), np.ones(1)
+    else:
+        order = LOW_PASSES.index(kind) + 1
+        up, down = butter(order, cutoff, fs=1.0 / step)
+    if len(up) < 2:
+        return wrench
+    steady = lfilter_zi(up, down)[:, None] * wrench[:1]
+    return np.asarray(lfilter(up, down, wrench, axis=0, zi=steady)[0])

@@ -140,6 +140,11 @@ class Belief:
         return float(np.abs(errors[self.model.systematic.compliance]).sum())
 
     @property
+    def delayed(self) -> FloatArray:
+        """Errors (N,) at which the columns of phi are evaluated once it is known, of a delay."""
+        return self.model.systematic.delayed(self.values[self.model.errors])
+
+    @property
     def settled(self) -> bool:
         """Whether the linearisation point is final, so that no blocks are kept."""
         return self.start is None

@@ -17,7 +17,7 @@ from load_identification.estimation.belief.error_budget import (
     by_cause,
     interval_factor,
 )
-from load_identification.estimation.belief.error_scales import conflict
+from load_identification.estimation.belief.error_scales import conflict, unlikely
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.identifiability import Excitation, Identifiability, judge
@@ -110,7 +110,19 @@ class Claim:
         """Covariance of parameters and offset in the linear problem, (16, 16)."""
         covariance = self._without_tool[1].copy()
         covariance[BODY, BODY] += np.diag(self._alike)
+        held = self.unlikely > 0.0
+        if held.any():
+            model, root = self.belief.model, self.belief.knowledge.root
+            std = np.sqrt(self.belief.prior[held] / self.unlikely[held])
+            along = root[model.body] @ root[model.errors][held].T / std
+            covariance[BODY, BODY] += along @ along.T
         return covariance
+
+    @cached_property
+    def unlikely(self) -> FloatArray:
+        """How much data refute the prior of each error, see `error_scales.unlikely`, (N,)."""
+        belief = self.belief
+        return unlikely(belief.model, belief.knowledge.root, belief.values, belief.prior)
 
     @property
     def _alike(self) -> FloatArray:
@@ -152,7 +164,7 @@ class Claim:
         known = WEIGHED if self.parameters[0] > 0.0 else 1
         rows = message_jacobian(self.parameters)[:known] if known > 1 else np.eye(1, PARAMETERS)
         split, factor = split[:, :known], factor[:known]
-        found = by_cause(self.belief, self.tool, rows, split, self._alike)
+        found = by_cause(self.belief, self.tool, rows, split, self._alike, self.unlikely)
         parts[:, :known] = factor**2 * found
         return parts
 
@@ -280,7 +292,12 @@ def explained(
 
 
 def warnings(
-    claim: Claim, zero: drift.Zero | None, stamp: int, ringing: str, late: bool
+    claim: Claim,
+    zero: drift.Zero | None,
+    stamp: int,
+    ringing: str,
+    late: bool,
+    low_passed: bool,
 ) -> tuple[str, ...]:
     """Report what exceeds expectation: cell errors, one by one or together, ringing, offset drift.
 
@@ -295,12 +312,14 @@ def warnings(
         Message about ringing; empty: none.
     late : bool
         Whether a delay of the wrench is reported already, see `time_delay`.
+    low_passed : bool
+        Whether a low-pass of the wrench is: poses seem to contradict each other then.
     """
     belief, settings = claim.belief, claim.settings
     errors = [e for e in claim.errors_of_the_cell if not (late and e[0] == 'delay')]
     words = remedies(errors, np.array(settings.gravity), settings.wrench_delay)
     beyond = belief.noise.beyond_samples
-    if beyond > UNEXPLAINED:
+    if beyond > UNEXPLAINED and not low_passed:
         known = words and np.isfinite(beyond)
         words = [DOES_NOT_FIT.format(np.sqrt(beyond))] if known else []
     factor = np.sqrt(claim.conflict)
@@ -310,6 +329,6 @@ def warnings(
         variance = np.diag(found.covariance)[PARAMETERS:]
         usual = belief.model.pose.variance(belief.body)
         words.append(zero.words(stamp, found.offset, variance, usual))
-    if factor > LOUD:
+    if factor > LOUD and not low_passed:
         words.append(CONTRADICT.format(factor))
     return tuple(filter(None, words))

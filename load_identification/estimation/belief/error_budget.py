@@ -201,7 +201,12 @@ def budget(
 
 
 def by_cause(
-    belief: Belief, tool: Tool, rows: FloatArray, split: FloatArray, alike: FloatArray
+    belief: Belief,
+    tool: Tool,
+    rows: FloatArray,
+    split: FloatArray,
+    alike: FloatArray,
+    unlikely: FloatArray | float = 0.0,
 ) -> FloatArray:
     """Split the calibration part of variances further: return parts (causes, k), with equal sum.
 
@@ -222,6 +227,8 @@ def by_cause(
         Variances in the order of `SOURCES`.
     alike : (10,) array
         Variance of the parameters by a pose field that acts like a load.
+    unlikely : (N,) array, optional
+        Variance of errors beyond their priors, in units of these, see `error_scales.unlikely`.
     """
     model = belief.model
     whole = np.zeros((len(rows), model.size))
@@ -234,7 +241,9 @@ def by_cause(
     variance = model.tied_variance(belief.prior, belief.load)
     count, squares = model.systematic.size, along[model.tied] ** 2 / variance[:, None]
     # One cause less than classes: single and common gains are one.
-    np.add.at(parts, 1 + model.systematic.group, squares[:count])
+    np.add.at(
+        parts, 1 + model.systematic.group, squares[:count] * (1.0 + np.reshape(unlikely, (-1, 1)))
+    )
     parts[OF_FIELD] = squares[count:].sum(axis=0) + rows**2 @ alike
     sums = parts[OF_CLASSES].sum(axis=0)
     most = split[2] / np.maximum(sums, 1e-300)

@@ -36,6 +36,10 @@ DETERMINED, LARGE = 0.9, 4.0
 """Share shown from which data alone determine an error, and its square in units of its prior from
 which it is no usual one [-]."""
 
+REFUTED = 2.5
+"""Size of a delay, in standard deviations that it would have by its prior, from which that is
+wrong [-]."""
+
 LEAST = np.where(np.isin([*CLASSES, ''], OF_AN_ARM), 1.0, LEAST_SCALE)
 """Least scale of each class [-]. The observable errors of an arm, such as the difference of two
 gains, have little information on the unobservable ones."""
@@ -58,6 +62,7 @@ def relaxed(belief: Belief, moving: float) -> Belief:
     return replace(
         belief,
         triangles=triangles,
+        about=belief.delayed,
         scales=scales,
         prior=keep**2 * belief.prior + variance,
         blur=model.relaxed_blur(belief.blur, kept),
@@ -118,6 +123,26 @@ def conflict(model: Model, root: FloatArray, values: FloatArray, variance: Float
     others = (shown < DETERMINED) | (square < LARGE)
     square, shown = square[others], shown[others]
     return max(1.0, float(square.sum() / chdtri(max(shown.sum(), 1.0), 1.0 - PLAUSIBLE)))
+
+
+def unlikely(model: Model, root: FloatArray, values: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return by how much data refute the prior of each error, (N,): 0 but for a delay [-].
+
+    Until data alone determine a delay far beyond its prior, that holds it back, and the load
+    takes over what is missing: an estimate x of which the data show the share s tells x / s. Its
+    square in units of the prior's variance is returned. Other errors are never as far beyond.
+
+    Parameters
+    ----------
+    model, root, values : as in `learned_scales`
+    prior : (N,) array
+        Variances of the systematic errors in the triangle.
+    """
+    part = model.errors
+    shown = np.clip(1.0 - np.sum(root[part] ** 2, axis=1) / prior, 1e-9, 1.0)
+    square = values[part] ** 2 / prior
+    refuted = model.systematic.walks & (square > REFUTED**2 * shown)
+    return np.where(refuted, square / shown**2, 0.0)
 
 
 def _against(

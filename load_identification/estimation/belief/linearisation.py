@@ -95,7 +95,7 @@ def keep(belief: Belief, block: Block, learn: bool) -> Belief:
     # Merged blocks may be declined, and are tried again when due.
     due = after > before or len(blocks) < MOST_HELD
     if learn and belief.age >= SETTLING and known.all() and due:
-        begun = replace(later, about=np.zeros(len(later.about)))
+        begun = replace(later, about=later.delayed)
         final = _once_more(begun, body)
         if final is not begun:
             later = replace(final, start=None, held=(), held_noise=None)

@@ -66,11 +66,13 @@ class MisfitMonitor:
         self._due = 0
         self._changed = 0.0
         self._stood = False
+        self._low_passed = False
 
     @property
     def cause(self) -> str:
         """Why no payload explains the measured wrench, in words; empty if unknown."""
-        return f'{self.named.words}; {words.STANDS}' if self._stood else self.named.words
+        more = [words.STANDS] * self._stood + [words.FEIGNED] * self._low_passed
+        return '; '.join([self.named.words, *more]) if self.named.words else ''
 
     @property
     def suspicion(self) -> str:
@@ -81,7 +83,7 @@ class MisfitMonitor:
     @property
     def puzzle(self) -> str:
         """What else to check if no cause explains it, in words; empty: nothing."""
-        if not self._last.puzzling:
+        if not self._last.puzzling or self._low_passed:
             return ''
         root_known = self._seen is not None and self._seen.by_acceleration.shape[3] > 0
         asked = words.PUZZLE if root_known else words.PUZZLE_WITHOUT_ROOT
@@ -94,16 +96,20 @@ class MisfitMonitor:
 
     @property
     def ringing(self) -> str:
-        """Message about ringing; empty: none."""
-        return self._resonance.words
+        """Message about ringing; empty: none, or what a low-passed wrench lacks in fast motion."""
+        return '' if self._low_passed else self._resonance.words
 
-    def update(self, samples: FilteredBatch, calm: bool = True) -> None:
-        """Process the samples of a block; `calm`: no change of load or offset is open, or ends.
+    def update(self, samples: FilteredBatch, calm: bool = True, low_passed: bool = False) -> None:
+        """Process the samples of a block.
+
+        `calm`: no change of load or offset is open, or ends; `low_passed`: the wrench is, which
+        other causes seem to explain in part.
 
         A wrench computed from joint torques or leg forces is ignored: its errors are different.
         """
         if samples.whitening.size:
             return
+        self._low_passed = low_passed
         self._store.add(samples)
         stamp = int(samples.stamps[-1])
         if calm:
@@ -122,7 +128,8 @@ class MisfitMonitor:
         alone = found = self._judged(evidence)
         if found.misfit > WORTH_RINGING:
             usual = ordinary(evidence, self._noise, self._field)[::3]
-            if self._resonance.corrupts(usual) and (found.kind is None or found.by_size):
+            rings = self._resonance.corrupts(usual) and not low_passed
+            if rings and (found.kind is None or found.by_size):
                 said = self._resonance.words
                 found = replace(found, kind=Kind.COMPLIANT, words=said, by_size=False)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)

@@ -46,6 +46,7 @@ STANDS = (
     'another load hides it now: if it was set right, or if something touched or helped to carry '
     'the load before, call reset'
 )
+FEIGNED = 'set right first that the wrench is low-passed, as that may only look like this'
 TOO_FAR = (
     'the centre of mass would be {:.3g} m from the sensor: torques in mN·m, or forces in kN? Have '
     'the driver publish N and N·m'
