@@ -10,7 +10,7 @@ import numpy as np
 from load_identification.estimation.derivatives import Beside, derivatives
 from load_identification.estimation.pose_errors import harmonics
 from load_identification.interface.batches import FilteredBatch
-from load_identification.model.regressor import SKEW, wrench_regressor
+from load_identification.model.regressor import SKEW, STANDARD_GRAVITY, wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 PARAMETERS = 10
@@ -85,9 +85,9 @@ class Block:
     """Effect of the noise of joint positions on `matrix`, (J, 6, 10): J independent parts, each of
     one standard deviation."""
     side: FloatArray | None = None
-    """Side of its play on which each channel is, see `play.Play`, (6,) [-]; None: unknown."""
+    """Side of its play on which each channel is, see `Play`, (6,) [-]; None: unknown."""
     swaying: float = 0.0
-    """Force that rings, in units of the inertial force, see `sway.Sway` [-]."""
+    """Force that rings, in units of the inertial force, see `Sway` [-]."""
     root: FloatArray | None = None
     """W so that W (wrench - expected) has the noise of one sample, (6, 6); replaces `weight`."""
 
@@ -95,6 +95,12 @@ class Block:
     def live(self) -> BoolArray:
         """Whether each channel has information, (6,)."""
         return self.weight > 0.0
+
+    def inertial(self, body: FloatArray) -> FloatArray:
+        """Return the wrench of a load phi (10,) less that of its weight, (6,) [N, N m]."""
+        gravity = STANDARD_GRAVITY * self.direction
+        weight = np.concatenate([body[0] * gravity, SKEW @ body[1:4] @ gravity])
+        return np.asarray(self.matrix @ body - weight)
 
     def scatter(self, body: FloatArray) -> FloatArray:
         """Return the residual sums of squares about the mean, given phi (10,), (2,) [N², N² m²].

@@ -202,13 +202,13 @@ def test_the_next_load_is_evaluated_at_the_errors_found_until_it_came() -> None:
     stage = settings.payload_estimator(parameters)
     stage.update(batch)
     before = stage.state[0]
-    block = before.felt(make_block(batch.select(slice(-20, None)), 0))
+    block = make_block(batch.select(slice(-20, None)), 0)
     # The first load is evaluated at none, as its cell is not known.
-    felt = before.play.felt(block, before.body)
+    felt = before.memory.felt(block, before.body)
     np.testing.assert_array_equal(before.rows(block), before.model.rows(felt, before.body))
     after = before.without(before.model.places(before.model.body))
     found = before.values[before.model.errors]
-    felt = after.play.felt(block, after.body)
+    felt = after.memory.felt(block, after.body)
     np.testing.assert_array_equal(after.rows(block), after.model.rows(felt, after.body, found))
     turned = after.rows(block) - after.model.rows(felt, after.body)
     assert np.abs(turned[:, after.model.body]).max() > 1e-3

@@ -17,11 +17,10 @@ from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import RELAX_EVERY, relaxed
 from load_identification.estimation.belief.linearisation import Start, keep, linearised
 from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
+from load_identification.estimation.belief.motion_memory import MotionMemory
 from load_identification.estimation.belief.noise_levels import NoiseLevels
-from load_identification.estimation.belief.prediction import Prediction, ringing
+from load_identification.estimation.belief.prediction import Prediction
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
-from load_identification.estimation.play import Play
-from load_identification.estimation.sway import Sway
 from load_identification.numerics.triangle import (
     combine_all,
     forget,
@@ -65,10 +64,8 @@ class Belief:
     blur: FloatArray
     """Part of the information on systematic errors and phi that is due to noise of the
     accelerations, (N + 10, N + 10); see `error_budget.sharpened`."""
-    play: Play
-    """Side of its play on which the sensor is, under the load `body`."""
-    sway: Sway
-    """How much the load rings, under the load `body`."""
+    memory: MotionMemory
+    """What earlier motion does to the rows of a block, under the load `body`."""
     age: float = 0.0
     """Time since the load last changed [s]."""
     unrelaxed: float = 0.0
@@ -87,7 +84,7 @@ class Belief:
         scales = np.ones(FIELD + 1)
         parts = np.nan_to_num(model.bank.path_parts, nan=1.0)
         triangles = tuple(prior_triangle(model.std(scales, part)) for part in parts)
-        scores, play = np.zeros(len(triangles)), Play.of(model.systematic.play_std)
+        scores, memory = np.zeros(len(triangles)), MotionMemory.of(model.systematic.play_std)
         return cls(
             model=model,
             triangles=triangles,
@@ -99,9 +96,8 @@ class Belief:
             scales=scales,
             prior=model.std(scales)[model.errors] ** 2,
             blur=model.no_blur,
-            play=play,
-            sway=Sway(),
-            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS), play, Sway()),
+            memory=memory,
+            start=Start(triangles, scores, model.no_blur, np.zeros(PARAMETERS), memory),
         )
 
     @cached_property
@@ -149,22 +145,6 @@ class Belief:
         """Whether the linearisation point is final, so that no blocks are kept."""
         return self.start is None
 
-    def derated(self, block: Block, body: FloatArray | None = None) -> Block:
-        """Return a block that weighs no more than the noise of its accelerations allows.
-
-        Usually that is part of the noise known from residuals; in single blocks it may be far
-        more. What is compliant rings after each jerk, by as much as it gives way within a block.
-        `body` is phi (10,); without it, that of the linearisation point.
-        """
-        phi = self.body if body is None else body
-        made = ((block.blur @ phi) ** 2).sum(axis=0)
-        made += ringing(block, phi, self.compliance) ** 2
-        known = np.repeat(self.noise.at(block.rest), 3) ** 2
-        most = known / np.maximum(made, 1e-200)
-        if (block.weight <= most).all():
-            return block
-        return replace(block, weight=np.minimum(block.weight, most))
-
     @cached_property
     def _path_variance(self) -> FloatArray:
         return self.model.path_variance(self.scales, self.weight, self.body)
@@ -195,13 +175,9 @@ class Belief:
         The newest block is predicted, tested and combined one after the other.
         """
         if not (self._newest and self._newest[0][0] is block):
-            rows = self.model.rows(self.felt(block), self.body, self.about)
+            rows = self.model.rows(self.memory.felt(block, self.body), self.body, self.about)
             self._newest[:] = [(block, rows)]
         return self._newest[0][1]
-
-    def felt(self, block: Block) -> Block:
-        """Return a block with the side of the play after it, and how much the load rings."""
-        return replace(self.play.felt(block, self.body), swaying=self.sway.ratio)
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
@@ -291,8 +267,7 @@ class Belief:
         return replace(
             self,
             triangles=joined,
-            play=self.play.moved(block.matrix, self.body),
-            sway=self.sway.moved(block, self.body, self.noise.still, self.settled),
+            memory=self.memory.moved(block, self.body, self.noise, self.settled),
             scores=self.scores + (after - before - volume),
             blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )
@@ -357,7 +332,7 @@ class Belief:
     @property
     def begun(self) -> Start:
         """The present state as the one before the blocks to keep."""
-        return Start(self.triangles, self.scores, self.blur, self.load, self.play, self.sway)
+        return Start(self.triangles, self.scores, self.blur, self.load, self.memory)
 
     def _without_blocks(self) -> Belief:
         """Return the belief without kept blocks: replayed, they would undo what has changed."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from load_identification.estimation.belief.motion_memory import MotionMemory
 from load_identification.estimation.belief.noise_levels import scatter_of_any
+from load_identification.estimation.belief.robust_weighting import derated
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
-from load_identification.estimation.play import Play
-from load_identification.estimation.sway import Sway
 from load_identification.numerics.triangle import covariance_of_last, root_covariance, std_of_last
 from load_identification.typing_aliases import FloatArray
 
@@ -63,8 +63,7 @@ class Start(NamedTuple):
     scores: FloatArray
     blur: FloatArray
     load: FloatArray
-    play: Play
-    sway: Sway
+    memory: MotionMemory
 
     def of(self, members: Sequence[int], scores: FloatArray) -> Start:
         """Return the start of some members of the bank, with other scores."""
@@ -123,11 +122,11 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
     """
     begun = (belief.start or belief.begun)._asdict()
     again = replace(belief, **begun, start=None, unrelaxed=NOT_DUE).under(body)
-    play = again.play.sized(_play_size(belief), float(body[0]))
-    again = replace(again, play=play, sway=replace(again.sway, ratio=belief.sway.shown.ratio))
+    memory = again.memory.again(belief.memory, _play_size(belief), float(body[0]))
+    again = replace(again, memory=memory)
     for kept in belief.held:
         noise = belief.noise.at(kept.rest)
-        block = belief.derated(kept, body) if own else kept
+        block = derated(belief, kept, body) if own else kept
         again = again.after(block)
         rows = again.model.weighted(again.rows(block), block, noise)
         again = again.with_rows(rows, block, noise)

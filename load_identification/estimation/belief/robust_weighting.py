@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.prediction import Prediction
+from load_identification.estimation.belief.prediction import Prediction, ringing
 from load_identification.estimation.measurement import Block, make_block, mean_of
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
+
+if TYPE_CHECKING:
+    from load_identification.estimation.belief.belief import Belief
 
 FULL_WEIGHT = 5.0
 """Deviation, in standard deviations, beyond which a sample has less weight, so that its influence
@@ -95,6 +98,23 @@ def robust_block(batch: FilteredBatch, block: Block, belief: Belief, taken: Floa
     # The samples of a block ring together: their mean has the variance of one.
     more = max(shown - SHAKEN**2, 0.0) * block.weight
     return replace(block, weight=block.weight / (1.0 + more)) if more.any() else block
+
+
+def derated(belief: Belief, block: Block, body: FloatArray | None = None) -> Block:
+    """Return a block that weighs no more than the noise of its accelerations allows.
+
+    Usually that is part of the noise known from residuals; in single blocks it may be far more.
+    What is compliant rings after each jerk, by as much as it gives way within a block. `body` is
+    phi (10,); without it, that of the linearisation point.
+    """
+    phi = belief.body if body is None else body
+    made = ((block.blur @ phi) ** 2).sum(axis=0)
+    made += ringing(block, phi, belief.compliance) ** 2
+    known = np.repeat(belief.noise.at(block.rest), 3) ** 2
+    most = known / np.maximum(made, 1e-200)
+    if (block.weight <= most).all():
+        return block
+    return replace(block, weight=np.minimum(block.weight, most))
 
 
 def _distance(away: FloatArray, variance: FloatArray) -> FloatArray:

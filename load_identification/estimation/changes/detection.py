@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.robust_weighting import derated
 from load_identification.estimation.changes.alarm import Alarm, over_gate
 from load_identification.estimation.changes.hypotheses import (
     AS_BEFORE,
@@ -154,7 +155,7 @@ class ChangeDetection:
         if found is not None:
             return self._begin(*found, block)
         self._alarm.keep(belief, block)
-        later = self._alarm.widened(belief).with_block(belief.derated(block))
+        later = self._alarm.widened(belief).with_block(derated(belief, block))
         return self.slowly.update(later, block) if self._watch else later
 
     def _begin(self, bank: Belief, before: Belief, passed: list[Block], block: Block) -> Belief:
@@ -179,7 +180,7 @@ class ChangeDetection:
         """Update the hypotheses by a block; return the belief before, or that of the cause."""
         self.before = before.after(block)
         # For all hypotheses alike: with its own noise any load would fit that is large enough.
-        block = before.derated(block)
+        block = derated(before, block)
         self._unseen = UNSEEN if block.elapsed > GAP else self._unseen
         self._pending += block.elapsed
         self._since.steady += block.elapsed

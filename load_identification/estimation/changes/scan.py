@@ -10,6 +10,7 @@ import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
+from load_identification.estimation.belief.robust_weighting import derated
 from load_identification.estimation.changes.hypotheses import ARM
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.numerics.triangle import (
@@ -83,7 +84,7 @@ class _Scan:
     def rows(self, block: Block, rows: FloatArray) -> FloatArray:
         """Return the weighted rows of a block for the triangle, from its `Model.rows`."""
         one = self.one
-        weighted = one.model.weighted(rows, one.derated(block), one.noise.at(block.rest))
+        weighted = one.model.weighted(rows, derated(one, block), one.noise.at(block.rest))
         before, own = np.split(weighted, [one.model.body.start], axis=1)
         return np.hstack([before, np.zeros((len(own), PARAMETERS)), own])
 

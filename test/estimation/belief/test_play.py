@@ -9,8 +9,8 @@ import pytest
 from estimates import estimated
 from set_ups import ORDINARY, along
 
+from load_identification.estimation.belief.play import Play
 from load_identification.estimation.payload_estimate import PayloadEstimate
-from load_identification.estimation.play import Play
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import sample

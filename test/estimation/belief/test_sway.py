@@ -9,8 +9,8 @@ import pytest
 from estimates import claims
 from set_ups import worked
 
+from load_identification.estimation.belief.sway import LARGEST, Sway
 from load_identification.estimation.measurement import make_block
-from load_identification.estimation.sway import LARGEST, Sway, inertial_wrench
 from load_identification.model.regressor import wrench_regressor
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
@@ -61,9 +61,8 @@ def test_what_rings_is_the_scatter_within_blocks_beyond_noise() -> None:
     sway = noisier = Sway()
     for batch in batches:
         block = replace(make_block(batch, 0), elapsed=0.1)
-        sway, noisier = (
-            each.moved(block, body, noise, True) for each, noise in ((sway, 0.05), (noisier, 1.0))
-        )
+        sway = sway.moved(block, body, 0.05, True)
+        noisier = noisier.moved(block, body, 1.0, True)
     assert 0.2 < noisier.shown.ratio < sway.shown.ratio < LARGEST
 
 
@@ -74,6 +73,6 @@ def test_the_inertial_wrench_lacks_the_weight() -> None:
     falling = batch.linear_acceleration + batch.gravity
     free = falling, batch.angular_velocity, batch.angular_acceleration
     expected = (-wrench_regressor(*free) @ body).mean(axis=0)
-    found = inertial_wrench(make_block(batch, 0), body)
+    found = make_block(batch, 0).inertial(body)
     assert found == pytest.approx(expected, abs=0.02)
     assert np.abs(expected[:3]).max() > 0.1

@@ -3,7 +3,8 @@
 A load on something that gives way feels (1 + (f / F)²) times the acceleration of the encoders at a
 frequency f far below the resonance F; that is the error `compliance`. Motion with steps of the
 acceleration, such as trapezoidal velocities, excites the resonance itself. Then the compliance
-comes out too small, the mass too large, by shares that the ringing shows: see `OF_RINGING`.
+comes out too small and the mass too large, by a share that the ringing shows: see
+`systematic_errors.OF_RINGING`.
 """
 
 from __future__ import annotations
@@ -13,27 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.estimation.measurement import Block
-from load_identification.model.regressor import SKEW, STANDARD_GRAVITY
 from load_identification.typing_aliases import FloatArray
-
-OF_RINGING = 0.045
-"""Standard deviation of the relative error of the inertial force, in units of the ratio to it of
-the force that rings [-]. With the tool down, where nothing else shows a mass, trapezoids and a
-resonance of 9 to 12 Hz gave ratios of 0.5 to 1.1, and masses 1.4 to 5.5 % too large; smooth motion
-ratios of 0.02 to 0.16, and less than 1 %."""
 
 MEMORY = 30.0
 """Time constant of forgetting the ringing [s]."""
 
 LARGEST = 2.0
 """Largest ratio [-]: of a load that hardly accelerates all is noise."""
-
-
-def inertial_wrench(block: Block, body: FloatArray) -> FloatArray:
-    """Return the wrench of a load phi (10,) less that of its weight, (6,) [N, N m]."""
-    gravity = STANDARD_GRAVITY * block.direction
-    weight = np.concatenate([body[0] * gravity, SKEW @ body[1:4] @ gravity])
-    return np.asarray(block.matrix @ body - weight)
 
 
 @dataclass(frozen=True)
@@ -63,7 +50,7 @@ class Sway:
             return self
         kept = float(np.exp(-block.elapsed / MEMORY))
         variance = block.scatter(body)[0] / block.samples[0] - noise**2
-        force = inertial_wrench(block, body)[:3]
+        force = block.inertial(body)[:3]
         later = replace(
             self,
             ringing=kept * self.ringing + 3.0 * variance * block.elapsed,
