@@ -233,7 +233,9 @@ class Belief:
         later = later.with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
-        return later._going_on() if later.settled else keep(later, block, learn)
+        if not later.settled:
+            return keep(later, block, learn)
+        return replace(later, memory=later.memory.shown)._going_on()
 
     def _going_on(self) -> Belief:
         """Restart given-up members from the triangle of the best member."""
@@ -267,7 +269,7 @@ class Belief:
         return replace(
             self,
             triangles=joined,
-            memory=self.memory.moved(block, self.body, self.noise, self.settled),
+            memory=self.memory.moved(block, self.body, self.noise),
             scores=self.scores + (after - before - volume),
             blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )

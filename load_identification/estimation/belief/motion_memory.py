@@ -27,12 +27,15 @@ class MotionMemory:
         """Return a block of a load phi (10,) with the side of the play after it, and the sway."""
         return replace(self.play.felt(block, body), swaying=self.sway.ratio)
 
-    def moved(
-        self, block: Block, body: FloatArray, noise: NoiseLevels, settled: bool
-    ) -> MotionMemory:
+    def moved(self, block: Block, body: FloatArray, noise: NoiseLevels) -> MotionMemory:
         """Return the memory after a block of a load phi (10,); see `Sway.moved`."""
         play = self.play.moved(block.matrix, body)
-        return MotionMemory(play, self.sway.moved(block, body, noise.still, settled))
+        return MotionMemory(play, self.sway.moved(block, body, noise.still))
+
+    @property
+    def shown(self) -> MotionMemory:
+        """The same, to evaluate further blocks by what has rung so far."""
+        return MotionMemory(self.play, self.sway.shown)
 
     def again(self, now: MotionMemory, size: FloatArray, mass: float) -> MotionMemory:
         """Return this memory, to evaluate blocks anew from it on; see `Play.sized`.

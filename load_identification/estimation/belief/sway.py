@@ -33,7 +33,7 @@ class Sway:
     ratio: float = 0.0
     """The ratio under which blocks are evaluated [-]."""
 
-    def moved(self, block: Block, body: FloatArray, noise: float, settled: bool) -> Sway:
+    def moved(self, block: Block, body: FloatArray, noise: float) -> Sway:
         """Return the sway after a block.
 
         Parameters
@@ -43,20 +43,17 @@ class Sway:
             phi.
         noise : float
             Standard deviation of a sample of force that is noise alone [N].
-        settled : bool
-            Whether phi is known: then the next block is evaluated under the ratio after this one.
         """
         if block.rest or not block.samples[0]:
             return self
         kept = float(np.exp(-block.elapsed / MEMORY))
         variance = block.scatter(body)[0] / block.samples[0] - noise**2
         force = block.inertial(body)[:3]
-        later = replace(
+        return replace(
             self,
             ringing=kept * self.ringing + 3.0 * variance * block.elapsed,
             inertial=kept * self.inertial + float(force @ force) * block.elapsed,
         )
-        return later.shown if settled else later
 
     @property
     def shown(self) -> Sway:

@@ -61,8 +61,8 @@ def test_what_rings_is_the_scatter_within_blocks_beyond_noise() -> None:
     sway = noisier = Sway()
     for batch in batches:
         block = replace(make_block(batch, 0), elapsed=0.1)
-        sway = sway.moved(block, body, 0.05, True)
-        noisier = noisier.moved(block, body, 1.0, True)
+        sway = sway.moved(block, body, 0.05)
+        noisier = noisier.moved(block, body, 1.0)
     assert 0.2 < noisier.shown.ratio < sway.shown.ratio < LARGEST
 
 
