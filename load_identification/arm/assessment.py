@@ -8,7 +8,7 @@ from load_identification.arm.agreement import LIKELY, in_words
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.prediction import Prediction, relative_error
-from load_identification.model.regressor import STANDARD_GRAVITY
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.typing_aliases import FloatArray
 
 MOST_MASS = 3.0

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.interface.program import add_topics, make_parser, option, run
-from load_identification.model.regressor import GRAVITY_VECTOR
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
 """Exit statuses."""

@@ -10,10 +10,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.errors import ParameterError
 from load_identification.interface.output import make_folder
 from load_identification.interface.program import BOX, TRAJECTORY, make_parser, option, run, seed
-from load_identification.model.regressor import GRAVITY_VECTOR
 
 if TYPE_CHECKING:
     from load_identification.arm.planning.plan_file import Planned

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.estimation.derivatives import Beside, derivatives
 from load_identification.estimation.pose_errors import harmonics
 from load_identification.interface.batches import FilteredBatch
-from load_identification.model.regressor import SKEW, STANDARD_GRAVITY, wrench_regressor
+from load_identification.model.regressor import SKEW, wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 PARAMETERS = 10

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.model.regressor import SKEW, STANDARD_GRAVITY
+from load_identification.constants import STANDARD_GRAVITY
+from load_identification.model.regressor import SKEW
 from load_identification.typing_aliases import FloatArray
 
 HARMONICS = 12

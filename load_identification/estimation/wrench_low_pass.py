@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.signal import butter, lfilter, lfilter_zi
 
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -127,6 +126,9 @@ class LowPassEstimator:
 
     def _low_passed(self, regressor: FloatArray, kind: str, cutoff: float) -> FloatArray:
         """Return a regressor on the grid behind a low-pass, in its steady state at first."""
+        # Where no wrench is late nobody waits for it at the start.
+        from scipy.signal import butter, lfilter, lfilter_zi
+
         if kind == 'mean':
             # The last tap is a part of one: a length need not be a number of steps.
             length = max(OF_MEAN / (cutoff * self._spacing), 1.0)

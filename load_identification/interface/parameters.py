@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.errors import ParameterError
-from load_identification.model.regressor import GRAVITY_VECTOR
 
 FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM = 'fusion', 'filter', 'estimator', 'hexapod', 'arm'
 COMPENSATION = 'compensation'

@@ -13,12 +13,6 @@ from load_identification.typing_aliases import FloatArray
 SKEW: FloatArray = np.cross(np.eye(3)[None], np.eye(3)[:, None])
 """[e_i x] (3, 3, 3), eq. 9; its product with a vector v, from either side, is [v x]."""
 
-STANDARD_GRAVITY = 9.80665
-"""Standard acceleration of gravity [m/s²]."""
-
-GRAVITY_VECTOR = (0.0, 0.0, -STANDARD_GRAVITY)
-"""Gravity in a root frame that stands upright [m/s²]."""
-
 SLOW = 0.02
 """Speed from which the friction of a joint has its full size [rad/s]."""
 

@@ -11,8 +11,9 @@ from functools import lru_cache
 import numpy as np
 import pinocchio
 
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.errors import FrameError, ParameterError
-from load_identification.model.regressor import GRAVITY_VECTOR, SKEW
+from load_identification.model.regressor import SKEW
 from load_identification.model.urdf import check_joints, configurations, parse_description, ranges
 from load_identification.typing_aliases import FloatArray, IntArray
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.frames import same_frame
-from load_identification.model.regressor import STANDARD_GRAVITY, gravity_wrench
+from load_identification.model.regressor import gravity_wrench
 from load_identification.typing_aliases import FloatArray
 
 RECENT_NS = 300_000_000

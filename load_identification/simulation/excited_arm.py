@@ -29,7 +29,7 @@ from load_identification.arm.planning.criteria import (
 )
 from load_identification.arm.planning.experiments import feasible_experiments, locked_postures
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
-from load_identification.model.regressor import GRAVITY_VECTOR
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Limits, arm_limits
 from load_identification.simulation.robots import PinocchioArm, inertial, joint

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.geometry_file import read_geometry
 from load_identification.parallel.mechanism import (

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.estimation.misfit.evidence import orientation
 from load_identification.estimation.misfit.fits import exponential
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import Conditions, Path, moved, published, sample
 from load_identification.simulation.changes.draws import drawn_load, unit

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.errors import DescriptionError
 from load_identification.model.inertial_parameters import MOMENTS
-from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.model.robot import Robot
 from load_identification.model.urdf import configurations
 from load_identification.motion.limits import Limits

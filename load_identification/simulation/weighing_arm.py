@@ -21,9 +21,9 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
 from load_identification.arm.settings import Settings
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio
 
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.errors import DescriptionError, ParameterError
-from load_identification.model.regressor import GRAVITY_VECTOR
 from load_identification.model.urdf import check_joints, configurations, parse_description, ranges
 from load_identification.typing_aliases import FloatArray
 

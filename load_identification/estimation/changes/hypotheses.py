@@ -10,12 +10,13 @@ from functools import cached_property, reduce
 import numpy as np
 from scipy.special import chdtrc
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.model import WIDE_BODY, Model
 from load_identification.estimation.belief.noise_levels import NOISE_MARGIN, scattered_more
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import PARAMETERS, Block
-from load_identification.model.regressor import STANDARD_GRAVITY, wrench_regressor
+from load_identification.model.regressor import wrench_regressor
 from load_identification.numerics.triangle import root_covariance, std_of_last
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.interface.messages import NS
-from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.numerics.triangle import std_of_last
 from load_identification.typing_aliases import BoolArray, FloatArray
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.interface.names import INTERVAL
-from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.typing_aliases import FloatArray
 
 WEIGHTLESS = (

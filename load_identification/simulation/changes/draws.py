@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.estimation.events import EventKind
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.model.robot import FrameMotion
 from load_identification.simulation.sensors import WRIST_SENSOR, box, load_wrench
 from load_identification.typing_aliases import FloatArray

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from load_identification.constants import STANDARD_GRAVITY
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.regressor import STANDARD_GRAVITY
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.typing_aliases import FloatArray, IntArray

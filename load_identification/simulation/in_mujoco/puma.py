@@ -11,7 +11,7 @@ import numpy as np
 
 from load_identification.arm.dynamics.tree import Arm, Placement
 from load_identification.arm.recording import Recording
-from load_identification.model.regressor import GRAVITY_VECTOR
+from load_identification.constants import GRAVITY_VECTOR
 from load_identification.motion.joint_path import JointPath, Move, Piece
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
