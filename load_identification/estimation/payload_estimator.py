@@ -90,7 +90,7 @@ class PayloadEstimator:
         """Names why no payload explains the measurement, if none does."""
         self._calibration = sensor_offset.CalibrationCheck(self.sensor_offset)
         self._steps = self._largest_steps = np.zeros(2)
-        self._base, self._carried = False, (0, (0, 0, False), 0, 0.0)
+        self._base, self._carried = False, (0, (0, 0, False, True), 0, 0.0)
         self._belief: Belief
         self._known: PayloadEstimate | None = None
         self.reset(keep_offset=False)

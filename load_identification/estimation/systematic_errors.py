@@ -95,14 +95,15 @@ FRICTION = {'': 1.0, '.slow': 0.5, '.lag': 0.005}
 the size itself, the speed at which it is reached, and its delay [-, -, s]."""
 
 
-def carried_by(batch: FilteredBatch) -> tuple[int, tuple[int, int, bool], int, float]:
-    """Return what a batch carries: `joints`, the three of an arm, slow errors, robot's number.
+def carried_by(batch: FilteredBatch) -> tuple[int, tuple[int, int, bool, bool], int, float]:
+    """Return what a batch carries: `joints`, the four of an arm, slow errors, robot's number.
 
-    The three are `gains`, `arm` and `rubbing` of `SystematicErrors`.
+    The four are `gains`, `arm`, `rubbing` and `sensed` of `SystematicErrors`.
     """
     gains, errors = batch.by_gain.shape[1], batch.sensitivity.shape[2]
     # Behind a sensor the errors are of friction, otherwise of an arm that weighs.
-    arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
+    weighs = batch.whitening.size > 0
+    arm = (gains, errors - gains, False, False) if weighs else (0, 0, errors > 0, True)
     slow, number = batch.by_slow.shape[2], float(np.nan_to_num(batch.robot_number[0]))
     return batch.motion_by_joint.shape[2], arm, slow, number
 
@@ -121,6 +122,9 @@ class SystematicErrors:
         Numbers g, and k - g, of errors of an arm whose joints weigh: see `FilteredBatch`.
     rubbing : bool
         Whether the effect of the last joint's friction on the sensor's wrench is known.
+    sensed : bool
+        Whether a sensor measures the wrench: computed from joint torques or leg forces, it has no
+        play of its own, and rings by their noise.
     """
 
     def __init__(
@@ -131,6 +135,7 @@ class SystematicErrors:
         gains: int = 0,
         arm: int = 0,
         rubbing: bool = False,
+        sensed: bool = True,
     ) -> None:
         p = priors
         pairs = [(i, j) for i in range(6) for j in range(6) if i != j]
@@ -150,8 +155,6 @@ class SystematicErrors:
         self._delay = len(std)
         self._angles = slice(first, self._delay)
         std |= {'delay': p.delay, 'compliance': p.compliance}
-        # A wrench computed from joint torques has no play of its own, and rings by their noise.
-        sensed = not (gains or (arm and not rubbing))
         std |= {'sway': OF_RINGING if sensed and p.compliance else 0.0}
         width = np.repeat(p.field, 3) if sensed else np.zeros(6)
         self.play_std: FloatArray = width

@@ -224,8 +224,11 @@ class DelayEstimator:
         self._costs *= np.exp(-BLOCK_NS / MEMORY_NS)
         self._costs[self._blocks % GROUPS] += self._fit(shifted, wrench, rows)[1]
         self._blocks += 1
+        late = self._corrected or bool(LAGS[best] >= LATE)
+        if not late:
+            self.low_pass.on_time()
         # What a low-pass needs to know is that of all channels.
-        return bool(channels.all() and (self._corrected or LAGS[best] >= LATE))
+        return bool(channels.all()) and late
 
     def _look_for_low_pass(self, start: int, stamps: IntArray, values: FloatArray) -> None:
         """Look for one in a block of samples that begins `EARLIER_NS` before."""

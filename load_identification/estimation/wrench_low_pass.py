@@ -49,6 +49,12 @@ hysteresis or a delay, the mean reaches 1.01."""
 STAYS = 0.5
 """Share of the logarithms of both down to which a low-pass that is found stays so [-]."""
 
+PUNCTUAL = 3
+"""Consecutive blocks in which the wrench is not late after which nothing low-passes it [-]."""
+
+LEAST_COST = 1e-9
+"""A negligible cost; costs are of the order of their number of rows, 0 of a wrench that is 0."""
+
 ENOUGH = 30.0
 """Cutoff of a driver's filter from which its delay alone matters [Hz]."""
 
@@ -92,7 +98,13 @@ class LowPassEstimator:
         self.found: LowPass | None = None
         """The low-pass, if there is one."""
         self._gain = np.zeros((len(KINDS), len(CUTOFFS)))
-        self._weight, self._blocks = 0.0, 0
+        self._weight, self._blocks, self._punctual = 0.0, 0, 0
+
+    def on_time(self) -> None:
+        """Process a block in which the wrench is not late, as once the filter is switched off."""
+        self._punctual += 1
+        if self._punctual >= PUNCTUAL:
+            self.reset()
 
     def add(self, regressor: FloatArray, first: int, points: int, fit: Fit) -> None:
         """Process a block.
@@ -117,8 +129,9 @@ class LowPassEstimator:
         costs = np.split(fit(np.array(rough)), np.cumsum([len(mine) for mine in lags])[:-1])
         best = [_lowest(mine, cost) for mine, cost in zip(lags, costs, strict=True)]
         fine = [_at(motion, places, lag) for motion, lag in zip(behind, best, strict=True)]
-        alone, *others = fit(np.array(fine)).tolist()
-        gain = np.log(alone / np.array(others)).reshape(self._gain.shape)
+        alone, *others = np.log(np.maximum(fit(np.array(fine)), LEAST_COST))
+        gain = (alone - np.array(others)).reshape(self._gain.shape)
+        self._punctual = 0
         self._gain = KEPT * self._gain + gain
         self._weight = KEPT * self._weight + 1.0
         self._blocks += 1

@@ -11,6 +11,7 @@ from estimates import claims, estimated
 from set_ups import ORDINARY, worked
 
 from load_identification.estimation.belief.model import Model
+from load_identification.estimation.excitation import ExcitationMonitor
 from load_identification.estimation.measurement import make_block
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.monitor import MisfitMonitor
@@ -161,3 +162,22 @@ def test_what_to_set_is_said_where_it_is_known() -> None:
     assert 'low-passed at about 5 Hz' in said
     assert said.endswith('set wrench_delay to 0.056 and move slowly')
     assert low_pass_warning(low_pass, 0.0, 0.01).endswith('; if neither can be done, move slowly')
+
+
+def test_a_filter_that_is_switched_off_is_named_no_more() -> None:
+    monitor = ExcitationMonitor(0.05, 0.003)
+    for batch in worked_with(('first', 1.5))[1]:
+        monitor.update(batch)
+    assert monitor.delay_words.startswith('the wrench is low-passed')
+    then = worked_with(None, seconds=20.0)[1]
+    later = int(batch.stamps[-1]) + 50_000_000 - int(then[0].stamps[0])
+    for batch in then:
+        monitor.update(replace(batch, stamps=batch.stamps + later))
+    assert 'low-passed' not in monitor.delay_words
+
+
+def test_a_wrench_of_zeros_is_low_passed_by_nothing() -> None:
+    monitor = ExcitationMonitor(0.05, 0.003, wrench_delay=0.1)
+    for batch in worked_with(None)[1]:
+        monitor.update(replace(batch, wrench=np.zeros_like(batch.wrench)))
+    assert 'low-passed' not in monitor.delay_words

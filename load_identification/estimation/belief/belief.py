@@ -233,9 +233,10 @@ class Belief:
         later = later.with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
-        if not later.settled:
-            return keep(later, block, learn)
-        return replace(later, memory=later.memory.shown)._going_on()
+        if learn or later.settled:
+            # Also between two evaluations of kept blocks, which may be seconds apart.
+            later = replace(later, memory=later.memory.shown)
+        return later._going_on() if later.settled else keep(later, block, learn)
 
     def _going_on(self) -> Belief:
         """Restart given-up members from the triangle of the best member."""

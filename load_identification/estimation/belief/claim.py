@@ -109,14 +109,19 @@ class Claim:
     def covariance(self) -> FloatArray:
         """Covariance of parameters and offset in the linear problem, (16, 16)."""
         covariance = self._without_tool[1].copy()
-        covariance[BODY, BODY] += np.diag(self._alike)
-        held = self.unlikely > 0.0
-        if held.any():
-            model, root = self.belief.model, self.belief.knowledge.root
-            std = np.sqrt(self.belief.prior[held] / self.unlikely[held])
-            along = root[model.body] @ root[model.errors][held].T / std
-            covariance[BODY, BODY] += along @ along.T
+        covariance[BODY, BODY] += np.diag(self._alike) + self._held_back
         return covariance
+
+    @cached_property
+    def _held_back(self) -> FloatArray:
+        """Covariance of what priors that the data refute hold back of phi, (10, 10)."""
+        held = self.unlikely > 0.0
+        if not held.any():
+            return np.zeros((PARAMETERS, PARAMETERS))
+        model, root = self.belief.model, self.belief.knowledge.root
+        std = np.sqrt(self.belief.prior[held] / self.unlikely[held])
+        along = root[model.body] @ root[model.errors][held].T / std
+        return np.asarray(along @ along.T)
 
     @cached_property
     def unlikely(self) -> FloatArray:
@@ -248,7 +253,7 @@ class Claim:
             offset=found.offset,
             covariance=covariance,
             total=found.body,
-            total_covariance=found.covariance[BODY, BODY],
+            total_covariance=found.covariance[BODY, BODY] + self._held_back,
             values=values,
             std=std,
             identified=identified,

@@ -95,7 +95,11 @@ def _words(name: str, value: float, std: float, wrench_delay: float) -> str:
     if kind == 'play':
         unit = 'N' if which.startswith('f') else 'N·m'
         found = f'{abs(value):.2g} ± {half:.2g} {unit}'
-        return f'{which} has play, {found} to each side: turn the sensor over widely'
+        prior = 'field_force' if which.startswith('f') else 'field_torque'
+        return (
+            f'{which} has play, {found} to each side: turn the sensor over widely, or set {prior} '
+            'to about that'
+        )
     if kind == 'joint_friction':
         size = f'{abs(value):.2g}'
         found = f'{size} ± {half:.2g} N·m'
