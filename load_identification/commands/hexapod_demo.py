@@ -6,22 +6,16 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.interface.program import INTERRUPTED, make_parser, option, run, seed
+from load_identification.interface import program
+from load_identification.interface.program import option
 
-HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
-"""Exit statuses."""
-
-EPILOG = f"""\
-exit status:
-  {HOLDS}    the estimate holds
-  {DOES_NOT_HOLD}    it does not
-  {CANNOT_RUN}    the demonstration could not run
-  {INTERRUPTED}  interrupted
-"""
+EPILOG = program.exit_statuses(
+    'the estimate holds', 'it does not', 'the demonstration could not run'
+)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(
+    parser = program.make_parser(
         'hexapod_demo',
         'Identify the load of a simulated hexapod live, over ROS topics,\n'
         'and compare it with the truth.',
@@ -31,14 +25,14 @@ def _parser() -> argparse.ArgumentParser:
         'geometry file (default: the example that is installed with this package)'
     )
     option(parser, '--duration', type=float, default=30.0)('of each motion, s')
-    option(parser, '--seed', type=seed, default=1)("of the sensors' noise")
+    option(parser, '--seed', type=program.seed, default=1)("of the sensors' noise")
     option(parser, '--speed', type=float, default=1.0)('times faster than real time (default: 1)')
     return parser
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return run(_parser, CANNOT_RUN, _run, args, ros=True, lines=True)
+    return program.run(_parser, _run, args, ros=True, lines=True)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -51,7 +45,7 @@ def _run(options: argparse.Namespace) -> int:
     with demo_node('hexapod_demo', options.argv) as node:
         path, console = options.mechanism or GEOMETRY_FILE, Console(highlight=False)
         holds = demonstrate(node, path, options.duration, options.seed, options.speed, console)
-        return HOLDS if holds else DOES_NOT_HOLD
+        return program.DONE if holds else program.NOT_DONE
 
 
 if __name__ == '__main__':

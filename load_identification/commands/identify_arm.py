@@ -7,28 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from load_identification.constants import GRAVITY_VECTOR
-from load_identification.interface.program import add_topics, make_parser, option, run
-
-IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
-"""Exit statuses."""
+from load_identification.interface import program
+from load_identification.interface.program import option
 
 METHODS = ('least_squares', 'sequential', 'spectrum', 'acceleration_free')
 
 ALIASES = {'ls': 'least_squares'}
 """Short names of methods."""
 
-EPILOG = """\
-exit status:
-  0  all that such measurements can tell is identified
-  1  it is not: the output says what the motion does not tell, which data
-     that were not fitted are predicted no better than by the description,
-     or what contradicts it: gravity, the sign, unit or delay of the efforts
-  2  nothing could be done: one line on standard error says why
-"""
+EPILOG = program.exit_statuses(
+    'all that such measurements can tell is identified',
+    """it is not: the output says what the motion does not tell, which data
+       that were not fitted are predicted no better than by the description,
+       or what contradicts it: gravity, the sign, unit or delay of the efforts""",
+)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(
+    parser = program.make_parser(
         'identify_arm',
         "Identify an arm's links, friction and offsets from recordings of it moving.",
         EPILOG,
@@ -106,12 +102,12 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         '--wrench-convention', choices=('on_sensor', 'on_load'), default='on_sensor'
     )
-    add_topics(group)
+    program.add_topics(group)
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return run(_parser, UNUSABLE, _run, args)
+    return program.run(_parser, _run, args)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -121,7 +117,7 @@ def _run(arguments: argparse.Namespace) -> int:
     # Imported here so that help appears before NumPy is loaded.
     from load_identification.commands.recorded_arm import run as identify
 
-    return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED
+    return program.DONE if identify(arguments) else program.NOT_DONE
 
 
 if __name__ == '__main__':

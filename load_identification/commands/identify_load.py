@@ -6,12 +6,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.interface.program import INTERRUPTED, add_topics, make_parser, option, run
+from load_identification.interface import program
+from load_identification.interface.program import option
 
-IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
-"""Exit statuses."""
-
-EPILOG = f"""\
+POSES = """\
 POSES.csv: the first line names the columns, each further one is a pose:
   fx,fy,fz,tx,ty,tz    average of the raw wrench [N, N·m]; a sensor without torques has no t
   fx.std, ... tz.std   its standard error, if known
@@ -19,16 +17,13 @@ POSES.csv: the first line names the columns, each further one is a pose:
   or NAME,NAME,...     positions of the joints between root and sensor [rad or m]
   Ten poses or more, the sensor turned every way. Lines that begin with # do not count.
 
-exit status:
-  {IDENTIFIED}    the mass is identified
-  {NOT_IDENTIFIED}    it is not: the output says why
-  {UNUSABLE}    nothing could be done: one line on standard error says why
-  {INTERRUPTED}  interrupted
 """
+
+EPILOG = POSES + program.exit_statuses('the mass is identified', 'it is not: the output says why')
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(
+    parser = program.make_parser(
         'identify_load',
         'Identify the payload of an arm from a recording: of a wrist sensor, or of joint efforts.',
         EPILOG,
@@ -64,20 +59,20 @@ def _parser() -> argparse.ArgumentParser:
     option(group, '--wrench-frame', choices=('sensor', 'base'), default='sensor')(
         "axes of the wrench (default: sensor); about the sensor's origin in any case"
     )
-    add_topics(parser.add_argument_group('topics of the recording'))
+    program.add_topics(parser.add_argument_group('topics of the recording'))
     return parser
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return run(_parser, UNUSABLE, _run, args)
+    return program.run(_parser, _run, args)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     # Imported here because reading recordings takes long to import.
     from load_identification.commands.recorded_load import run as identify
 
-    return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED
+    return program.DONE if identify(arguments) else program.NOT_DONE
 
 
 if __name__ == '__main__':

@@ -7,28 +7,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from load_identification.errors import ParameterError
-from load_identification.interface.program import INTERRUPTED, make_parser, option, run, seed
+from load_identification.interface import program
+from load_identification.interface.program import option
 
-HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
-"""Exit statuses."""
-
-EPILOG = f"""\
-exit status:
-  {HOLDS}    everything is identified and agrees with the truth
-  {DOES_NOT_HOLD}    it does not
-  {CANNOT_RUN}    the demonstration could not run
-  {INTERRUPTED}  interrupted
-"""
+EPILOG = program.exit_statuses(
+    'everything is identified and agrees with the truth',
+    'it does not',
+    'the demonstration could not run',
+)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(
+    parser = program.make_parser(
         'load_demo',
         'Identify the payload of a simulated arm live, over ROS topics,\n'
         'and compare it with the truth.',
         EPILOG,
     )
-    option(parser, '--seed', type=seed, default=0)("of the sensors' noise (default: %(default)s)")
+    option(parser, '--seed', type=program.seed, default=0)(
+        "of the sensors' noise (default: %(default)s)"
+    )
     option(parser, '--report', metavar='DIR', type=Path)(
         'write an HTML page with plots to this folder'
     )
@@ -43,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return run(_parser, CANNOT_RUN, _run, args, ros=True, lines=True)
+    return program.run(_parser, _run, args, ros=True, lines=True)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -71,7 +69,7 @@ def _run(arguments: argparse.Namespace) -> int:
             holds = demonstration.demonstrate(
                 node, arguments.seed, own_pipeline, console, arguments.report
             )
-        return HOLDS if holds else DOES_NOT_HOLD
+        return program.DONE if holds else program.NOT_DONE
 
 
 if __name__ == '__main__':

@@ -8,23 +8,17 @@ import sys
 from collections.abc import Sequence
 
 from load_identification.errors import LoadIdentificationError
-from load_identification.interface.program import (
-    NAMESPACE,
-    begin,
-    make_parser,
-    option,
-    say_without_ros,
-    without_ros_arguments,
-)
+from load_identification.interface import program
+from load_identification.interface.program import option
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(
+    parser = program.make_parser(
         'load_monitor',
         'Show the live status of load_identification in a terminal.',
         'Ctrl-C ends it, with exit status 0.',
     )
-    option(parser, '--namespace', metavar='NS', type=_namespace, default=NAMESPACE)(
+    option(parser, '--namespace', metavar='NS', type=_namespace, default=program.NAMESPACE)(
         'of the nodes, for one of two arms say left/%(default)s (default: %(default)s)'
     )
     return parser
@@ -46,15 +40,15 @@ def _namespace(text: str) -> str:
 def main(args: list[str] | None = None) -> int:
     """Run the command and return its exit status."""
     with contextlib.suppress(KeyboardInterrupt):
-        begin(terminated=0)
+        program.begin(terminated=0)
         argv = sys.argv[1:] if args is None else args
         parser = _parser()
         try:
-            _run(argv, parser.parse_args(without_ros_arguments(argv)).namespace)
+            _run(argv, parser.parse_args(program.without_ros_arguments(argv)).namespace)
         except LoadIdentificationError as error:
             parser.error(str(error))
         except ModuleNotFoundError as error:
-            say_without_ros(parser.prog, error)
+            program.say_without_ros(parser.prog, error)
             return 2
     return 0
 

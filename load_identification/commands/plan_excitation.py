@@ -12,30 +12,36 @@ from typing import TYPE_CHECKING
 
 from load_identification.constants import GRAVITY_VECTOR
 from load_identification.errors import ParameterError
+from load_identification.interface import program
 from load_identification.interface.output import make_folder
-from load_identification.interface.program import BOX, TRAJECTORY, make_parser, option, run, seed
+from load_identification.interface.program import option
 
 if TYPE_CHECKING:
     from load_identification.arm.planning.plan_file import Planned
     from load_identification.arm.planning.planner import Request
 
-PLANNED, UNUSABLE = 0, 2
-"""Exit statuses."""
-
-EPILOG = """\
+ABOUT_METHODS = """\
 methods:
   fourier    all joints at once, a Fourier series from rest to rest
   spectrum   one or two joints at a time, at random postures of a grid
   postures   the same motions, the best choice of all postures of a grid
 
-exit status:
-  0  the motion is planned
-  2  nothing could be planned: one line on standard error says why
+"""
 
+NOTES = """
 The motion keeps clear of the arm itself, of the floor and of what --keep-out
 names. What else stands around, cables, a payload that the description lacks
 and the way to the start are not checked: run it slowly first.
 """
+
+EPILOG = (
+    ABOUT_METHODS
+    + program.exit_statuses(
+        'the motion is planned',
+        unusable='nothing could be planned: one line on standard error says why',
+    )
+    + NOTES
+)
 
 METHODS = ('fourier', 'spectrum', 'postures')
 CRITERIA = ('determinant', 'condition')
@@ -48,7 +54,7 @@ FILES = {'yaml': 'trajectory.yaml', 'bag': 'trajectory', 'plan': 'experiments.ya
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(
+    parser = program.make_parser(
         'plan_excitation', "Plan a motion that shows an arm's inertial parameters.", EPILOG
     )
     option(parser, 'description', metavar='DESCRIPTION', type=Path)('URDF file')
@@ -68,10 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     option(parser, '--floor', metavar='Z', type=_floor, default=0.0)(
         'height in the root frame that the arm stays above, m; or none (default: 0)'
     )
-    option(parser, '--keep-out', nargs=6, type=float, metavar=BOX, action='append', default=[])(
-        'box in the root frame that no link may enter, m; may be given several times'
-    )
-    option(parser, '--workspace', nargs=6, type=float, metavar=BOX)(
+    option(
+        parser, '--keep-out', nargs=6, type=float, metavar=program.BOX, action='append', default=[]
+    )('box in the root frame that no link may enter, m; may be given several times')
+    option(parser, '--workspace', nargs=6, type=float, metavar=program.BOX)(
         'box in the root frame that the tool is to stay in, m'
     )
     option(parser, '--frame', metavar='LINK')(
@@ -123,12 +129,12 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     option(group, '--bag', metavar='DIR', type=Path)(
         'write it as a rosbag2 recording, a new folder'
     )
-    option(group, '--topic', default=TRAJECTORY)('of the recording (default: %(default)s)')
+    option(group, '--topic', default=program.TRAJECTORY)('of the recording (default: %(default)s)')
     option(group, '--approach', metavar='S', type=float, default=5.0)(
         'time for the controller to come to the start (default: 5 s)'
     )
     option(group, '--report', metavar='FILE.png', type=Path)('draw the motion')
-    group.add_argument('--seed', type=seed, default=0)
+    group.add_argument('--seed', type=program.seed, default=0)
 
 
 def _request(options: argparse.Namespace) -> Request:
@@ -218,12 +224,12 @@ def _run(options: argparse.Namespace) -> int:
         console.print(f'Warning: {warning}', style='bold yellow')
     for path in outputs.values():
         console.print(f'written: {path}', soft_wrap=True)
-    return PLANNED
+    return program.DONE
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return run(_parser, UNUSABLE, _run, args)
+    return program.run(_parser, _run, args)
 
 
 if __name__ == '__main__':

@@ -21,6 +21,9 @@ from load_identification.errors import LoadIdentificationError
 NAMESPACE = 'load_identification'
 """Namespace of all nodes, unless remapped."""
 
+DONE, NOT_DONE, UNUSABLE, STOPPED = 0, 1, 2, 3
+"""Exit statuses of all commands; the last one is of a command that moves an arm."""
+
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """Exit statuses of a program ended by these signals, as in a shell."""
 
@@ -51,6 +54,24 @@ def make_parser(prog: str, description: str, epilog: str = '') -> argparse.Argum
         '--version', action='version', version=f'load_identification {__version__}'
     )
     return parser
+
+
+def exit_statuses(
+    done: str,
+    not_done: str = '',
+    unusable: str = 'nothing could be done: one line on standard error says why',
+    stopped: str = '',
+) -> str:
+    """Return what a command's help says of its exit statuses; those without words are left out."""
+    meanings = {
+        DONE: done,
+        NOT_DONE: not_done,
+        UNUSABLE: unusable,
+        STOPPED: stopped,
+        INTERRUPTED: 'interrupted',
+    }
+    lines = (f'  {status:<3}  {words}\n' for status, words in meanings.items() if words)
+    return 'exit status:\n' + ''.join(lines)
 
 
 def option(
@@ -143,7 +164,6 @@ def begin(terminated: int = TERMINATED) -> None:
 
 def run(
     make: Callable[[], argparse.ArgumentParser],
-    unusable: int,
     work: Callable[[argparse.Namespace], int],
     args: Sequence[str] | None,
     ros: bool = False,
@@ -151,12 +171,12 @@ def run(
 ) -> int:
     """Begin, do a program's work and return its exit status; print an error as one line.
 
+    A LoadIdentificationError leads to the status UNUSABLE.
+
     Parameters
     ----------
     make : callable
         Makes the command-line parser.
-    unusable : int
-        Exit status if the work raises a LoadIdentificationError.
     work : callable
         Returns the exit status for the arguments; their `argv` has all words of the command line.
     args : sequence of str or None
@@ -175,13 +195,13 @@ def run(
     except LoadIdentificationError as error:
         text = str(error) if lines else ' '.join(str(error).split())
         print(f'{parser.prog}: error: {text}', file=sys.stderr)
-        return unusable
+        return UNUSABLE
     except ModuleNotFoundError as error:
         say_without_ros(parser.prog, error)
-        return unusable
+        return UNUSABLE
     except (MemoryError, OverflowError) as error:
         print(f'{parser.prog}: error: too much for this machine: {error}', file=sys.stderr)
-        return unusable
+        return UNUSABLE
     except KeyboardInterrupt:
         print(f'{parser.prog}: interrupted', file=sys.stderr)
         return INTERRUPTED

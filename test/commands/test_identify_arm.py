@@ -27,9 +27,9 @@ from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
 from load_identification.arm.description import felt_elsewhere, with_bodies
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.planning.plan_file import write_plan
-from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch
+from load_identification.interface.program import DONE, NOT_DONE, UNUSABLE
 from load_identification.simulation.excited_arm import case as arm_case
 from load_identification.simulation.excited_arm import friction, planned, record
 from load_identification.simulation.robots import PinocchioArm
@@ -102,7 +102,7 @@ def test_links_and_friction_of_a_simulated_arm_are_found(
     # several times as fast; joint by joint, errors of the tip go on to the base.
     assert torque_error(arm, NOMINAL) < 0.08
     if method == 'ls':
-        assert status == IDENTIFIED
+        assert status == DONE
         # Coulomb levels 6 and 4 forward and backward are 5 and an offset of 1, and so on.
         terms = dict(zip(arm.drive.terms, arm.drives.T, strict=True))
         # 0.1 N m are a fiftieth of the step that turning round would leave, were it fitted.
@@ -208,7 +208,7 @@ def test_a_joint_without_efforts_that_change_is_taken_for_locked(
     q[:, 2] = 0.3
     path = arm_bag(tmp_path / 'away', times, q, qd, effort)
     status, out, _ = command(path, '--cutoff', 10)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     assert 'joint_3: taken for locked at zero, and stood elsewhere' in ' '.join(out.split())
     assert 'joint_3: recorded elsewhere than at zero' in out
     assert 'no effort that changes' not in out
@@ -252,7 +252,7 @@ def test_single_efforts_that_a_driver_fills_in_are_left_out(
     path = arm_bag(tmp_path / 'spikes', times, q, qd, effort)
     options = ('--held-out', other, '--cutoff', 10)
     status, out, _ = command(path, *options)
-    assert status == IDENTIFIED
+    assert status == DONE
     assert '10 efforts of spikes left out' in ' '.join(out.split())
     # 9.95 % where they are fitted, 0.25 % without them.
     clean = command(bag, *options)[1]
@@ -271,7 +271,7 @@ def test_planned_experiments_are_identified_by_spectrum(tmp_path: Path, command:
     model = tmp_path / 'arm.yaml'
     options = ('--method', 'spectrum', '--plan', tmp_path / 'experiments.yaml', '--model', model)
     status, out, _ = command(path, *options)
-    assert status == IDENTIFIED
+    assert status == DONE
     assert 'Prediction of data that were not fitted: the ways between the experiments' in out
     # Mostly of turning round, in oscillations that do little else: 8, 11 and 16 % with the plans
     # that the rounding errors of three kinds of processors choose.

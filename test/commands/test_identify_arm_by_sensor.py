@@ -16,15 +16,9 @@ from random_arms import base_wrench
 from load_identification.arm.description import with_bodies
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.arm.dynamics.tree import Arm
-from load_identification.commands.identify_arm import (
-    IDENTIFIED,
-    NOT_IDENTIFIED,
-    UNUSABLE,
-)
-from load_identification.commands.identify_arm import (
-    main as identify_arm,
-)
+from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.interface.batches import WrenchBatch
+from load_identification.interface.program import DONE, NOT_DONE, UNUSABLE
 from load_identification.simulation.motions import smooth_motion
 from load_identification.simulation.robots import PinocchioArm
 from load_identification.typing_aliases import FloatArray
@@ -83,7 +77,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     path = tmp_path_factory.mktemp('base') / 'sound'
     on_a_base_sensor(path, MOTION, RATE, 7, BASE_OFFSET)
     status, out, _ = said_by(identify_arm, path, '--sensor', 'base')
-    assert status == IDENTIFIED
+    assert status == DONE
     return path, out
 
 
@@ -110,7 +104,7 @@ def test_a_sensor_whose_offset_changes_between_the_recordings_is_no_other_arm(
     options = '--sensor', 'base', '--method', method, '--held-out', held
     status, out, _ = command(sound[0], *options)
     assert 'no better' not in out
-    assert status == IDENTIFIED
+    assert status == DONE
     # The 33 N would be more than twice the range along z.
     assert largest_share(out) < 1.0
 
@@ -128,7 +122,7 @@ def test_a_sensor_has_an_offset_of_its_own_in_each_recording_that_is_fitted(
         path = on_a_base_sensor(tmp_path / name, OTHER_MOTION, RATE, 8, offset)
         options = '--sensor', 'base', '--method', method, '--held-out', held
         status, out, _ = command(sound[0], path, *options)
-        assert status == IDENTIFIED
+        assert status == DONE
         errors.append(largest_share(out))
         (words,) = re.findall(r'gravity (.*) m/s²', ' '.join(out.split()))
         gravity.append(words)
@@ -152,7 +146,7 @@ def test_channels_of_one_sensor_are_judged_together_each_by_its_scale(
         )
     ]
     status, out, _ = command(paths[0], '--sensor', 'base', '--held-out', paths[1])
-    assert status == IDENTIFIED
+    assert status == DONE
     (force,) = re.findall(r'^ fx .*', out, re.M)
     _, written, _, _, nominal = (float(x) for x in re.findall(r'\d+\.\d+', force))
     assert nominal < written < 1.1 * nominal
@@ -169,7 +163,7 @@ def test_a_channel_of_the_opposite_sign_is_found_below_a_large_offset(
         for k, motion in enumerate((MOTION, OTHER_MOTION))
     ]
     status, out, _ = command(paths[0], '--sensor', 'base', '--held-out', paths[1])
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     assert 'fx: predicted no better than by an offset alone' in out
 
 
@@ -212,7 +206,7 @@ def test_a_base_that_leans_is_noticed_by_a_sensor_under_it(
         for k, (motion, offset) in enumerate(both[:recordings])
     ]
     status, out, _ = command(*paths, '--sensor', 'base')
-    assert status == IDENTIFIED
+    assert status == DONE
     for lean, said in ((0.0, sound[1]), (1.0, out)):
         (words,) = re.findall(r'gravity (.*) m/s²', ' '.join(said.split()))
         found = np.array(words.split(), dtype=float)
@@ -237,7 +231,7 @@ def test_a_sensor_under_the_arm_of_the_opposite_sign_is_not_called_identified(
 ) -> None:
     assert 'reversed' not in sound[1]
     status, out, _ = command(sound[0], '--sensor', 'base', '--wrench-convention', 'on_load')
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     assert largest_share(out) > 10.0
     assert 'no physically consistent links explain the data' in out
 

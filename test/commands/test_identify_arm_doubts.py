@@ -13,7 +13,7 @@ from checkout import ROOT
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.description import heavy_joints, with_bodies
 from load_identification.arm.dynamics.tree import Arm
-from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
+from load_identification.interface.program import DONE, NOT_DONE, UNUSABLE
 from load_identification.simulation.robots import PinocchioArm
 
 
@@ -30,13 +30,13 @@ def test_a_joint_that_moves_without_an_effort_is_no_identified_arm(
     effort[:, 2] = 0.0
     path = arm_bag(tmp_path / 'no effort', times, q, qd, effort)
     status, out, _ = command(path, '--cutoff', 10)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     assert 'joint_3: taken for locked at zero, and moved, with no effort that changes' in ' '.join(
         out.split()
     )
     # An option that leaves it out is no lack of efforts.
     status, out, _ = command(path, '--cutoff', 10, '--joints', *JOINTS[:2])
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     words = 'joint_3: taken for locked at zero, and moved, but --joints leaves it out. Name it too'
     assert words in ' '.join(out.split())
 
@@ -67,7 +67,7 @@ def test_what_the_motion_does_not_tell_is_said(tmp_path: Path, command: Command)
     effort = PinocchioArm(TRUTH, GRAVITY).torque((q, qd, qdd))
     path = arm_bag(tmp_path / 'poor', times, q, qd, effort)
     status, out, _ = command(path, '--cutoff', 10)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     assert 'not resolved by this motion and method' in out
     assert 'plan_excitation' in out
 
@@ -79,7 +79,7 @@ def test_efforts_of_the_opposite_sign_are_not_called_identified(
     times, q, qd, effort = moved(1, 20.0)
     path = arm_bag(tmp_path / 'reversed', times, q, qd, signs * effort)
     status, out, _ = command(path, '--cutoff', 10)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     warnings = ' '.join(out.partition('Prediction of data')[0].split())
     if max(signs) > 0.0:
         # One of them is named.
@@ -106,7 +106,7 @@ def test_an_error_as_large_as_what_was_measured_is_no_identified_arm(
     heavy = with_bodies(TRUTH, arm, 3.0 * arm.nominal)
     path = arm_bag(tmp_path / 'another', times, q, qd, effort, urdf=heavy)
     status, out, _ = command(path, '--cutoff', 10)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     assert 'is predicted with an error of' in out
     assert 'no better than by the description' not in out
 
@@ -123,7 +123,7 @@ def test_links_that_are_known_already_are_predicted_no_better(
     effort[~late] *= 3.0
     path = arm_bag(tmp_path / 'known', times, q, qd, effort, urdf=TRUTH)
     status, out, _ = command(path, '--cutoff', 10)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     assert 'what was not fitted is predicted no better than by the description' in out
     assert 'not resolved' not in out
     assert 'reversed' not in out
@@ -205,7 +205,7 @@ def test_velocities_that_are_a_multiple_of_the_derivative_are_named_and_not_used
     for factor in (57.29578, -1.0):
         path = arm_bag(tmp_path / f'{factor}', times, q, qd * [1.0, factor, 1.0], effort)
         status, out, _ = command(path, '--cutoff', 10, '--model', model)
-        assert status == IDENTIFIED
+        assert status == DONE
         words = f'those of joint_2 {factor:.3g} times the derivative of the position;'
         assert words in ' '.join(out.split())
         assert not read_arm_model(model).velocities

@@ -30,8 +30,9 @@ from bags import (
 )
 from checkout import ROOT
 
-from load_identification.commands.identify_load import NOT_IDENTIFIED, main
+from load_identification.commands.identify_load import main
 from load_identification.interface.batches import JointBatch
+from load_identification.interface.program import NOT_DONE
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.sensors import Recording, SensorModel, aluminium_block
@@ -135,11 +136,11 @@ def test_parameters_under_a_name_that_no_node_has_are_warned_of(
     bag, path = recorded(tmp_path, short), tmp_path / 'parameters.yaml'
     section = {'ros__parameters': {'force_noise': 0.1}}
     path.write_text(yaml.safe_dump({'/load_identification/estimater_node': section}))
-    assert main([str(bag), '--params', str(path)]) == NOT_IDENTIFIED
+    assert main([str(bag), '--params', str(path)]) == NOT_DONE
     error = capsys.readouterr().err
     assert "no node is called '/load_identification/estimater_node': force_noise" in error
     path.write_text(yaml.safe_dump({'/left/load_identification/estimator_node': section}))
-    assert main([str(bag), '--params', str(path)]) == NOT_IDENTIFIED
+    assert main([str(bag), '--params', str(path)]) == NOT_DONE
     assert capsys.readouterr().err == ''
 
 

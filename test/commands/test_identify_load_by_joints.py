@@ -14,9 +14,10 @@ from exact_hexapod import exact_legs
 from load_identification.arm.arm_file import write_arm_model
 from load_identification.commands import identify_load as identify
 from load_identification.commands.identify_arm import main as identify_arm
-from load_identification.commands.identify_load import IDENTIFIED, main
+from load_identification.commands.identify_load import main
 from load_identification.interface.batches import EffortBatch
 from load_identification.interface.parameters import Parameters
+from load_identification.interface.program import DONE, UNUSABLE
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.recordings.identification import identify as run_identification
@@ -55,7 +56,7 @@ def test_a_recording_of_joint_efforts_gives_the_payload(
     output, report = tmp_path / 'estimate.yaml', tmp_path / 'report'
     options = ['--arm-model', arm_model, '--sensor-frame', FRAME]
     options += ['--output', output, '--report', report]
-    assert main([str(part) for part in (recording, *options)]) == IDENTIFIED
+    assert main([str(part) for part in (recording, *options)]) == DONE
     said = capsys.readouterr().out
     assert f'Payload in {FRAME}' in said
     assert '0 wrenches' in said
@@ -83,7 +84,7 @@ def test_an_arm_on_a_torso_is_identified_and_weighs(
         tmp_path / 'bare', [description(urdf), *states(run(25.0, 0, rate=125.0).measured(0))]
     )
     arm, output = tmp_path / 'arm.yaml', tmp_path / 'estimate.yaml'
-    assert identify_arm([str(bare), '--cutoff', '10', '--model', str(arm)]) == IDENTIFIED
+    assert identify_arm([str(bare), '--cutoff', '10', '--model', str(arm)]) == DONE
     assert 'locked at zero: lift, tilt, head, right_1' in capsys.readouterr().out
 
     def standing(lift: float, tilt: float) -> Path:
@@ -99,7 +100,7 @@ def test_an_arm_on_a_torso_is_identified_and_weighs(
 
     options = [str(x) for x in ('--arm-model', arm, '--sensor-frame', FRAME, '--output', output)]
     # Where a lift is no effort shows; a turn that tilts the arm is not guessed at.
-    assert main([str(standing(0.4, 0.0)), *options]) == IDENTIFIED
+    assert main([str(standing(0.4, 0.0)), *options]) == DONE
     mass = yaml.safe_load(output.read_text(encoding='utf-8'))['mass']
     assert abs(mass['value'] - PAYLOAD.mass) < 3.0 * mass['std'] < 0.15
     capsys.readouterr()
@@ -115,7 +116,7 @@ def test_the_description_may_be_a_file_and_the_frame_on_tf_static(
     bag = write(tmp_path / 'bag', states(joints.select(slice(0, 2000))))
     assert 'robot_description' in error_of(capsys, bag, '--arm-model', arm_model)
     options = ['--arm-model', str(arm_model), '--description', str(urdf)]
-    assert main([str(bag), *options]) == IDENTIFIED
+    assert main([str(bag), *options]) == DONE
     # Without a frame it is that of the last link.
     assert 'Payload in left_link_7' in capsys.readouterr().out
     message = error_of(capsys, bag, *options, '--sensor-frame', 'elsewhere')
@@ -180,7 +181,7 @@ def test_a_recording_of_leg_states_alone_gives_the_platforms_body(
     output = tmp_path / 'estimate.yaml'
     path = record(tmp_path / 'bag', legs)
     status = identify.main([str(path), '--mechanism', str(GEOMETRY_FILE), '--output', str(output)])
-    assert status == identify.IDENTIFIED, capsys.readouterr()
+    assert status == DONE, capsys.readouterr()
     estimate = yaml.safe_load(output.read_text(encoding='utf-8'))
     assert estimate['frame'] == 'platform'
     mass = estimate['mass']
@@ -208,7 +209,7 @@ def test_a_recording_without_efforts_says_so(
     legs: EffortBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = record(tmp_path / 'bag', legs, effort=False)
-    assert identify.main([str(path), '--mechanism', str(GEOMETRY_FILE)]) == identify.UNUSABLE
+    assert identify.main([str(path), '--mechanism', str(GEOMETRY_FILE)]) == UNUSABLE
     assert 'waiting for the effort of every leg' in capsys.readouterr().err
 
 

@@ -17,9 +17,9 @@ from checkout import ROOT
 from load_identification.arm.planning.criteria import Worth
 from load_identification.arm.planning.plan_file import Planned, plan_fields, read_plan
 from load_identification.arm.planning.planner import Request, load_arm, plan_motion
-from load_identification.commands.plan_excitation import PLANNED, UNUSABLE, main
+from load_identification.commands.plan_excitation import main
 from load_identification.errors import ParameterError
-from load_identification.interface.program import TRAJECTORY
+from load_identification.interface.program import DONE, TRAJECTORY, UNUSABLE
 from load_identification.motion.joint_path import JointMotion, Sampled
 from load_identification.recordings.joint_trajectory import MESSAGE
 from load_identification.report.excitation_tables import summary
@@ -41,7 +41,7 @@ def postures(urdf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp('postures')
     picture = folder / 'plan.png'
     options = ('--method', 'postures', *FAST, '--output', str(folder), '--report', str(picture))
-    assert main([str(urdf), *options]) == PLANNED
+    assert main([str(urdf), *options]) == DONE
     return folder
 
 
@@ -163,7 +163,7 @@ def test_fourier_motion_is_planned_for_the_joints_before_a_link(
 ) -> None:
     output = tmp_path / 'motion.yaml'
     options = ('--tip', 'link_2', '--duration', '6', '--yaml', str(output), '--approach', '2')
-    assert main([str(urdf), *options]) == PLANNED
+    assert main([str(urdf), *options]) == DONE
     message = loaded(output)
     assert message['joint_names'] == ['joint_1', 'joint_2']
     assert seconds(message['points'][0]['time_from_start']) == 2.0
@@ -179,7 +179,7 @@ def test_spectrum_takes_experiments_as_they_come_and_postures_choose_better_ones
     found = []
     for method in ('spectrum', 'postures'):
         options = ('--method', method, '--criterion', 'condition', *FAST)
-        assert main([str(urdf), *options]) == PLANNED
+        assert main([str(urdf), *options]) == DONE
         match = re.search(r'condition number ([\d.e+]+)', capsys.readouterr().out)
         found.append(float(match[1]))
     assert found[1] < found[0]
@@ -200,7 +200,7 @@ def test_planning_tells_how_far_it_has_come(method: str, words: str) -> None:
 
 def test_a_duration_bounds_the_experiments(urdf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ['--method', 'postures', *FAST[:2], '--periods', '3', '--duration', '220']
-    assert main([str(urdf), *options]) == PLANNED
+    assert main([str(urdf), *options]) == DONE
     match = re.search(r'experiments, ([\d.]+) s', capsys.readouterr().out)
     assert float(match[1]) <= 220.0
     options[-1] = '20'
@@ -279,7 +279,7 @@ def test_a_gripper_whose_joints_mimic_another_gets_the_tip_to_give(
         [str(file)], capsys
     )
     options = ('--tip', 'link_2', '--floor', 'none', '--method', 'postures', *FAST)
-    assert main([str(file), *options]) == PLANNED
+    assert main([str(file), *options]) == DONE
     out = capsys.readouterr().out
     assert 'and the floor' not in out
     # A motion beyond the effort limits is warned of.

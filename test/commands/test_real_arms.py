@@ -16,10 +16,10 @@ from bags import Command, every_nth, said_by
 from joint_weighing import weighed
 
 from load_identification.arm.arm_file import read_arm_model
-from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED
 from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.commands.identify_load import main as identify_load
 from load_identification.interface.batches import EffortBatch
+from load_identification.interface.program import DONE, NOT_DONE
 from load_identification.recordings.arm import read_efforts
 from load_identification.recordings.reader import Topics, open_recording
 
@@ -50,7 +50,7 @@ def kuka(thinned: dict[str, list[Path]], tmp_path_factory: pytest.TempPathFactor
     urdf, model = folder / 'arm.urdf', folder / 'arm.yaml'
     options = ('--held-out', runs[1], '--output', urdf, '--model', model, '--parameters')
     status, out, error = said_by(identify_arm, runs[0], *options)
-    assert (status, error) == (IDENTIFIED, '')
+    assert (status, error) == (DONE, '')
     return Kuka(runs, out, urdf, model)
 
 
@@ -89,7 +89,7 @@ def test_the_command_says_that_nothing_is_held(
 ) -> None:
     output = tmp_path / 'estimate.yaml'
     options = ['--arm-model', str(kuka.model), '--output', str(output)]
-    assert identify_load([str(kuka.runs[1]), *options]) == IDENTIFIED
+    assert identify_load([str(kuka.runs[1]), *options]) == DONE
     said = capsys.readouterr().out
     assert 'no centre of mass and no inertia: mass 0.0' in said
     assert 'nothing is held' in said
@@ -105,7 +105,7 @@ def test_a_real_arm_with_a_locked_hand_is_predicted_to_one_and_a_half_percent(
     urdf, data = tmp_path / 'identified.urdf', shared_data / 'panda'
     recordings = (data / 'part_a', '--held-out', data / 'part_b')
     status, out, _ = command(*recordings, '--output', urdf, '--model', tmp_path / 'arm.yaml')
-    assert status == IDENTIFIED
+    assert status == DONE
     _, written, nominal = relative_errors(out)
     assert written <= 1.5
     assert nominal > 15.0
@@ -142,7 +142,7 @@ def test_what_contradicts_the_description_of_a_real_arm_is_named(
 ) -> None:
     first, second = thinned[arm]
     status, out, _ = command(first, '--held-out', second, '--cutoff', 10, *options)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     cause = ' '.join(out.partition('Prediction of data')[0].split())
     assert says in cause
 
@@ -153,6 +153,6 @@ def test_a_joint_of_a_real_arm_with_efforts_twice_as_large_is_named(
     first, second = thinned['kuka_lwr4']
     options = ('--cutoff', 10, '--effort-scale', 1, 2, 1, 1, 1, 1, 1)
     status, out, _ = command(first, '--held-out', second, *options)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     cause = ' '.join(out.partition('Prediction of data')[0].split())
     assert 'those of lwr_1_joint are 2 times' in cause

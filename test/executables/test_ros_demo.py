@@ -22,10 +22,9 @@ from ros_messages import NAMESPACE, NS, stamp_of
 from sensor_msgs.msg import JointState
 
 from load_identification.commands import demo_pipeline
-from load_identification.commands import load_demo as demo
 from load_identification.commands.demo_arm import ArmPublisher, Truth, simulate_arm
 from load_identification.commands.load_demo_view import judge
-from load_identification.interface.program import INTERRUPTED, TERMINATED
+from load_identification.interface.program import DONE, INTERRUPTED, TERMINATED, UNUSABLE
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.nodes.client.monitor import Estimate, Monitor
 from load_identification.nodes.transport.subscriptions import DrainedSubscription
@@ -75,7 +74,7 @@ def test_seen_publishers_are_refused(group: Group) -> None:
     group.publisher(WrenchStamped, '/wrench')
     run = Program(group, 'load_demo')
     status, output = run.wait(), run.output
-    assert status == demo.CANNOT_RUN
+    assert status == UNUSABLE
     assert f'somebody else publishes /wrench on ROS domain {group.domain}' in output
     assert 'ROS_DOMAIN_ID' in output
     assert FIRST_LINE not in output
@@ -85,7 +84,7 @@ def test_seen_publishers_are_refused(group: Group) -> None:
 def test_second_pipeline_is_refused(group: Group) -> None:
     group.publisher(DiagnosticStatus, f'{NAMESPACE}/status', LATCHED)
     run = Program(group, 'load_demo')
-    assert run.wait() == demo.CANNOT_RUN
+    assert run.wait() == UNUSABLE
     assert '--no-pipeline' in run.output
 
 
@@ -230,7 +229,7 @@ def test_run_ends_with_a_table_that_holds(
 ) -> None:
     run, _ = whole_run
     status, output = run.wait(), run.output
-    assert status == demo.HOLDS, output
+    assert status == DONE, output
     assert not run.left_behind
     truth = np.concatenate([to_message_order(TRUTH.payload.to_vector()), TRUTH.offset]) * SCALE
     number = r'\s+(-?\d+\.\d+)'

@@ -17,8 +17,7 @@ from ros_messages import NS, stamp_of
 from ros_watched_arm import TRIES, WatchedArm
 
 from load_identification.commands.guided.demonstration import POSE
-from load_identification.commands.guided.identify_payload import DONE, STOPPED
-from load_identification.interface.program import INTERRUPTED
+from load_identification.interface.program import DONE, INTERRUPTED, STOPPED
 
 actions = pytest.importorskip('control_msgs.action', reason='control_msgs is not installed')
 

@@ -6,21 +6,12 @@ import argparse
 import math
 from collections.abc import Sequence
 
-from load_identification.interface.program import (
-    BOX,
-    INTERRUPTED,
-    TRAJECTORY,
-    make_parser,
-    option,
-    run,
-)
-
-DONE, NOT_IDENTIFIED, CANNOT_RUN, STOPPED = 0, 1, 2, 3
-"""Exit statuses."""
+from load_identification.interface import program
+from load_identification.interface.program import option
 
 STAGES = ('mass', 'com', 'inertia')
 
-EPILOG = f"""\
+NOTES = """\
 Reads /robot_description, /joint_states and /wrench, and plans a motion of
 the last three joints. Without --execute nothing is sent.
 
@@ -33,17 +24,18 @@ With --execute it needs a running pipeline, has it forget the payload
 arm is stopped, within its limits, by Ctrl-C, a contact, a tracking error,
 and where joint states, wrenches or the status do not come any more.
 
-exit status:
-  {DONE}    planned; with --execute: all that is needed is identified
-  {NOT_IDENTIFIED}    not all is identified, or the motion was not confirmed
-  {CANNOT_RUN}    it could not run, or the motion is refused: one line says why
-  {STOPPED}    the arm was stopped: one line says why
-  {INTERRUPTED}  interrupted
 """
+
+EPILOG = NOTES + program.exit_statuses(
+    'planned; with --execute: all that is needed is identified',
+    'not all is identified, or the motion was not confirmed',
+    'it could not run, or the motion is refused: one line says why',
+    'the arm was stopped: one line says why',
+)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser(
+    parser = program.make_parser(
         'identify_payload',
         'Identify what a robot carries by a small motion about its present pose.',
         EPILOG,
@@ -55,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     option(sent, '--execute', action='store_true')('send the motion, once confirmed')
     option(sent, '--yes', action='store_true')('do not ask')
     to = sent.add_mutually_exclusive_group()
-    option(to, '--topic', default=TRAJECTORY)(
+    option(to, '--topic', default=program.TRAJECTORY)(
         'of trajectory_msgs/JointTrajectory (default: %(default)s)'
     )
     option(to, '--action', metavar='NAME')(
@@ -76,15 +68,15 @@ def _parser() -> argparse.ArgumentParser:
         'height in the root frame that everything stays above (default: %(default)g m)'
     )
     option(motion, '--no-floor', action='store_true')('for an arm on a wall or ceiling')
-    option(motion, '--keep-out', metavar=BOX, nargs=6, type=float, action='append', default=[])(
-        'a box in the root frame that nothing may enter, m; any number of them'
-    )
+    option(
+        motion, '--keep-out', metavar=program.BOX, nargs=6, type=float, action='append', default=[]
+    )('a box in the root frame that nothing may enter, m; any number of them')
     return parser
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return run(_parser, CANNOT_RUN, _run, args, ros=True)
+    return program.run(_parser, _run, args, ros=True)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -117,18 +109,18 @@ def _run(options: argparse.Namespace) -> int:
         motion = session.plan(request)
         if not options.execute:
             console.print('Nothing is sent without --execute.')
-            return DONE
+            return program.DONE
         session.look_for(sender)
         if not options.yes and not session.confirmed(options.action or options.topic):
-            return NOT_IDENTIFIED
+            return program.NOT_DONE
         try:
             identified = session.move(motion, sender, options.need)
         except StoppedError as stop:
             console.print(f'Stopped: {stop}', style='bold red')
             session.show_rest(motion)
-            return session.signalled or STOPPED
+            return session.signalled or program.STOPPED
         session.show_result()
-        return DONE if identified else NOT_IDENTIFIED
+        return program.DONE if identified else program.NOT_DONE
 
 
 if __name__ == '__main__':

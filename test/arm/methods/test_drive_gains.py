@@ -22,8 +22,8 @@ from load_identification.arm.identification import identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
-from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.interface.batches import EffortBatch
+from load_identification.interface.program import DONE, NOT_DONE, UNUSABLE
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.recordings.arm import read_efforts
 from load_identification.recordings.reader import Topics, open_recording
@@ -76,7 +76,7 @@ def test_currents_weigh_a_load_by_gains_that_another_has_told(
 ) -> None:
     options = ('--loaded', bags.loaded, '--load-mass', 3.0, '--cutoff', 10, '--model', bags.model)
     status, out, _ = command(bags.empty, *options)
-    assert status == IDENTIFIED
+    assert status == DONE
     assert ', 24.0 s with 3 kg' in out
     # The load that the fit has found besides, about the axes of the last link.
     (center,) = re.findall('3 kg as given; its centre of mass in left_link_7: (.*) m', out)
@@ -168,7 +168,7 @@ def test_a_load_that_does_not_show_is_refused_with_what_it_tells(
 def test_a_load_of_another_mass_than_said_is_asked_for(bags: Recordings, command: Command) -> None:
     options = ('--loaded', bags.loaded, '--load-mass', 1.0, '--cutoff', 10)
     status, out, _ = command(bags.empty, *options)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     said = ' '.join(out.split())
     assert 'the arm weighs 0.33 times what its description says: is --load-mass, 1 kg,' in said
 
@@ -181,7 +181,7 @@ def test_data_that_were_not_fitted_make_gains_as_poor_as_they_show(
     other = write(tmp_path / 'torques', states(run(8.0, 3, rate=125.0).measured(3)))
     options = ('--loaded', bags.loaded, '--load-mass', 3.0, '--cutoff', 10)
     status, out, _ = command(bags.empty, *options, '--held-out', other)
-    assert status == NOT_IDENTIFIED
+    assert status == NOT_DONE
     assert re.search(r'the data tell the drive gain of .*left_7 to ± \d+ %; ± 49 %', out)
 
 

@@ -15,7 +15,7 @@ from ros_group import RELIABLE, Group
 from ros_messages import FRAME, NAMESPACE, PAYLOAD
 from ros_watched_arm import TRIES, WatchedArm
 
-from load_identification.commands.guided.identify_payload import DONE
+from load_identification.interface.program import DONE
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.payload_export import takes_inertia
 from load_identification.model.regressor import gravity_wrench
