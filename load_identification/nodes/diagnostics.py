@@ -16,6 +16,7 @@ from rclpy.node import Node
 
 from load_identification.interface.names import DROPPED, HEALTH, dropped_counts, starting
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, guard
+from load_identification.nodes.transport.subscriptions import OUTPUT_QOS
 
 WAITING_FOR, WARNING = 'waiting_for', 'warning'
 
@@ -147,7 +148,7 @@ class PipelineNode(Node, ABC):
 
         A fault is logged when it begins and when it changes, at most once a second.
         """
-        publisher = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        publisher = self.create_publisher(DiagnosticArray, '/diagnostics', OUTPUT_QOS)
         published, logged, due, may_log = '', '', 0.0, 0.0
 
         def look() -> None:

@@ -27,6 +27,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
 from load_identification.nodes.transport.description import INSTALLED, PayloadFrame
 from load_identification.nodes.transport.publishers import wanted
+from load_identification.nodes.transport.subscriptions import OUTPUT_QOS
 from load_identification.typing_aliases import FloatArray
 
 MARKER_PERIOD = 0.2
@@ -258,7 +259,7 @@ class RvizOutput:
     """Publish `markers`, and `payload` on /tf, whenever the estimator does: each `period` [s]."""
 
     def __init__(self, node: Node, period: float) -> None:
-        self._publisher = node.create_publisher(MarkerArray, 'markers', 10)
+        self._publisher = node.create_publisher(MarkerArray, 'markers', OUTPUT_QOS)
         self._frame = PayloadFrame(node)
         self._turns = max(1, round(MARKER_PERIOD / period))
         self._turn = 0

@@ -14,6 +14,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from load_identification.errors import ParameterError
 from load_identification.interface.messages import NS, set_stamp
 from load_identification.motion.joint_path import Piece
+from load_identification.nodes.transport.subscriptions import OUTPUT_QOS
 from load_identification.recordings.joint_trajectory import trajectory_fields
 from load_identification.typing_aliases import FloatArray
 
@@ -26,7 +27,7 @@ class TopicSender:
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node = node
-        self._publisher = node.create_publisher(JointTrajectory, topic, 10)
+        self._publisher = node.create_publisher(JointTrajectory, topic, OUTPUT_QOS)
 
     def unheard(self) -> str:
         """Return in words that the topic has no subscriber, and which topics have one."""

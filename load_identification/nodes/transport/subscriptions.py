@@ -27,6 +27,8 @@ STREAM_QOS = QoSProfile(depth=QUEUE)
 LATCHED_QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 HISTORY_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """Delivers every message since the subscription, and each publisher's last ones before it."""
+OUTPUT_QOS = QoSProfile(depth=10)
+"""For output that nobody needs whole: the last messages are enough."""
 
 
 def decoder(message_type: Any) -> Decoder:
