@@ -144,7 +144,7 @@ def plan_guided(
     Raises RefusedMotionError if no motion is possible about this pose, with the reason and a
     smaller one that is; ParameterError if the description lacks a limit.
     """
-    own = arm_limits(robot)
+    own = arm_limits(robot, moved=~robot.prismatic)
     surroundings = Clearance(
         urdf,
         robot.joints,

@@ -90,20 +90,26 @@ class Jointed(Protocol):
 
     joints: tuple[str, ...]
     """(J,)"""
+    prismatic: BoolArray
+    """Whether each slides instead of turning, (J,)."""
     position_limits: FloatArray
     """Lower and upper, (2, J) [rad, m]."""
     velocity_limits: FloatArray
     """(J,) [rad/s, m/s]."""
 
 
-def arm_limits(arm: Jointed, acceleration: Sequence[float] | None = None) -> Limits:
-    """Return the limits of an arm's description, all finite.
+def arm_limits(
+    arm: Jointed, acceleration: Sequence[float] | None = None, moved: BoolArray | None = None
+) -> Limits:
+    """Return the limits of an arm's description, all finite for the joints that move.
 
     Parameters
     ----------
     acceleration : sequence of J or 1 float, optional
         Not part of a description; by default the velocity limit is reached in 0.5 s
         [rad/s^2, m/s^2].
+    moved : (J,) bool array, optional
+        Joints that move; by default all.
 
     Raises ParameterError if the description lacks a required limit, or a value is unusable.
     """
@@ -121,7 +127,13 @@ def arm_limits(arm: Jointed, acceleration: Sequence[float] | None = None) -> Lim
                 'lower must be below upper'
             )
     unbounded = ~np.isfinite(lower)
-    lower, upper = np.where(unbounded, -TURN, lower), np.where(unbounded, TURN, upper)
+    turning = unbounded & ~arm.prismatic
+    for k in np.flatnonzero(unbounded & arm.prismatic & (True if moved is None else moved)):
+        raise ParameterError(
+            f'joint {arm.joints[k]!r} slides and has no position limits in the description; a '
+            'motion can be planned only within limits: add <limit lower="..." upper="..."/>'
+        )
+    lower, upper = np.where(turning, -TURN, lower), np.where(turning, TURN, upper)
     if acceleration is None:
         return Limits(lower, upper, velocity, velocity / RISE)
     given = np.asarray(acceleration, dtype=np.float64)
