@@ -27,8 +27,9 @@ from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import NOTHING_KNOWN, gravity_rows
 from load_identification.weighing.weight import STATIC, Known, Pose
 
-PRIORS = float(stdtrit(PRIOR_FREEDOM, 0.975)) / INTERVAL
-"""Factor for an interval of 95 %: the priors have so many degrees of freedom [-]."""
+T_EQUIVALENT = float(stdtrit(PRIOR_FREEDOM, 0.975)) / INTERVAL
+"""Factor by which the 95 % interval of a t distribution is wider than that of a normal one, with
+the degrees of freedom of the error priors [-]."""
 
 MOST_REFERENCES = 16
 """Number of references remembered of published masses, and of answered ones; those used least
@@ -62,7 +63,7 @@ class Reference(Known):
         # Elsewhere an error that acts like a load in all poses may act otherwise.
         elsewhere = 1.0 - self._kept(pose.travelled) ** 2
         variance = found[1][0, 0] + elsewhere * pose_errors.like_a_load[0]
-        return float(found[0][0]), float(PRIORS * np.sqrt(variance))
+        return float(found[0][0]), float(T_EQUIVALENT * np.sqrt(variance))
 
     def _difference(self, pose: Pose, about: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the difference of mass and first moment, with its covariance."""
