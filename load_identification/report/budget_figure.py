@@ -18,14 +18,15 @@ from load_identification.report.style import (
     ORANGE,
     PURPLE,
     SILVER,
+    SKY,
     VERMILLION,
     new_figure,
     note,
 )
 from load_identification.typing_aliases import FloatArray
 
-SKY, YELLOW = '#56B4E9', '#F0E442'
-"""The other colours of the palette of Okabe and Ito."""
+YELLOW = '#F0E442'
+"""The last colour of the palette of Okabe and Ito."""
 
 COLOURS = {
     'sensor gain': BLUE,
