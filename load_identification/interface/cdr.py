@@ -139,7 +139,6 @@ class SerializedReader:
 
     Parameters
     ----------
-    decode : Decoder
     layout_of : callable
         Returns the layout of a message from its bytes and its decoded form.
     dropped : collections.Counter
@@ -221,7 +220,6 @@ class WrenchReader(SerializedReader):
         Overrides the frame of the messages, unless empty.
     dropped : collections.Counter
         Counter of invalid bytes.
-    decode : Decoder
     """
 
     def __init__(self, frame: str, dropped: Counter[str], decode: Decoder) -> None:
@@ -244,7 +242,6 @@ class JointStateReader(SerializedReader, Generic[J]):
     ----------
     dropped : collections.Counter
         Counter of inconsistent messages, by reason.
-    decode : Decoder
     kind : type
         Type of the batches: `JointBatch`, or `EffortBatch` with efforts.
     """

@@ -70,7 +70,6 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
 
     Parameters
     ----------
-    path : pathlib.Path
     limit : int
         Largest size [bytes].
 
@@ -91,7 +90,6 @@ def read_text(path: Path, limit: int = LIMIT) -> str:
 
     Parameters
     ----------
-    path : pathlib.Path
     limit : int
         Largest size [bytes].
 
@@ -138,7 +136,6 @@ class _Document:
 
     Parameters
     ----------
-    text : str
     limit : int
         Most values; values repeated by aliases count each time.
     """
@@ -261,7 +258,6 @@ def field(fields: Any, name: str, where: str = '') -> Any:
     ----------
     fields : mapping
         Or another value that the file has in its place.
-    name : str
     where : str
         Path to the field in the file, such as `drive.`, for the error.
 

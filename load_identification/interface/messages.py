@@ -104,7 +104,6 @@ def read_joint_states(
 
     Parameters
     ----------
-    messages : iterable of messages
     dropped : collections.Counter
         Counter of inconsistent messages, by reason.
     kind : type

@@ -27,7 +27,6 @@ def from_yaml(path: Path, defaults: Mapping[str, Any] | None = None) -> Paramete
 
     Parameters
     ----------
-    path : pathlib.Path
     defaults : mapping of str to any, optional
         Defaults that differ from the table.
 

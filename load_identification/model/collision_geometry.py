@@ -47,7 +47,6 @@ def collision_geometry(
     ----------
     model : pinocchio.Model
         Of the whole description.
-    urdf : str
 
     Returns
     -------

@@ -150,7 +150,6 @@ def payload_commands(payload: Payload, urdf: str | None) -> tuple[PayloadCommand
 
     Parameters
     ----------
-    payload : Payload
     urdf : str or None
         Robot description if known.
     """
@@ -162,7 +161,6 @@ def refusal(payload: Payload, needs_inertia: bool = True) -> str:
 
     Parameters
     ----------
-    payload : Payload
     needs_inertia : bool
         Whether the inertia is needed too, beyond mass and centre of mass.
     """

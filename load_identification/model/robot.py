@@ -285,7 +285,6 @@ def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
 
     Parameters
     ----------
-    robot : Robot
     position : (J,) array
         Joint positions [rad or m].
     """

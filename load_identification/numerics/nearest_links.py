@@ -86,7 +86,6 @@ def nearest_links(
     behind : (J, 10) array
         Bodies behind locked joints, as in the description, that the links carry; the parameters
         begin with the J links, ten each.
-    weight : float
     positive : int array, optional
         Indices of other parameters that must not be negative, such as friction; those that would
         be are set to zero.

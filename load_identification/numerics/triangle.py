@@ -291,7 +291,6 @@ class SquareRootInformation:
 
         Parameters
         ----------
-        latest : SquareRootInformation
         least : float
             Smallest fraction of old information kept, exp(-elapsed / time constant).
         """

@@ -226,7 +226,6 @@ def counting(batch: FilteredBatch, most: float) -> FilteredBatch:
 
     Parameters
     ----------
-    batch : FilteredBatch
     most : float
         Largest variance that counts: mean of six channels in units of the usual variance [-].
     """

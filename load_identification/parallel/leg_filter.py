@@ -39,7 +39,6 @@ class HexapodFilter(EffortStage):
 
     Parameters
     ----------
-    mechanism : Mechanism
     gravity : sequence of 3 floats
         In the base frame [m/s²].
     differentiator, max_gap

@@ -50,10 +50,6 @@ class FrictionTracker:
     are included only so that their effect is not attributed to friction. The Coulomb levels c
     follow a random walk. A slow leg has weight zero in that sample. After a rest, the body is a
     new unknown, because loads are exchanged at rest.
-
-    Parameters
-    ----------
-    settings : FrictionSettings
     """
 
     def __init__(self, settings: FrictionSettings) -> None:

@@ -52,10 +52,6 @@ class Mechanism:
     direction u. Its rate is u·(v + ω × r) with r = R a, so that the rows of the inverse Jacobian G
     are (u, r × u). Pushing forces f along the legs give the wrench Gᵀ f at P.
 
-    Parameters
-    ----------
-    geometry : Geometry
-
     Notes
     -----
     Merlet, Parallel Robots (reference 3 of Schulte and Gerland).

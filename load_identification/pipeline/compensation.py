@@ -149,7 +149,6 @@ class Compensation:
             In order of arrival.
         robot : Robot or None
             S is the frame of the wrenches; None: not known yet.
-        load : LoadTakenOff
         dead : sequence of 6 bool
             Dead channels, returned as NaN; empty: all channels are alive.
         """

@@ -114,7 +114,6 @@ class PayloadStage:
 
     Parameters
     ----------
-    parameters : Parameters
     observer : Observer, optional
         Receives everything that passes.
     """

@@ -52,7 +52,6 @@ def read_all(
 
     Parameters
     ----------
-    paths : sequence of pathlib.Path
     description : str
         Robot description; empty: that of the first recording.
     read : callable

@@ -31,7 +31,6 @@ class EffortIdentifier(Identifier):
 
     Parameters
     ----------
-    stage : EffortFilter or HexapodFilter
     front : callable
         Converts joint states to samples by the stage.
     joints : sequence of str

@@ -93,7 +93,6 @@ class MotionFilter(DescribedRobot):
 
     Parameters
     ----------
-    differentiator : Differentiator
     gravity : sequence of 3 floats
         Gravity in the root frame of the description [m/s²].
     wrench_convention : str

@@ -155,7 +155,6 @@ class SensorHealth:
             Joint positions, finite [rad or m].
         wrench : (n, 6) array
             Raw wrench [N, N m].
-        down : Down
 
         Returns
         -------
@@ -330,10 +329,8 @@ class HealthNow:
 
         Parameters
         ----------
-        wrenches : sequence of WrenchBatch
         position : (J,) array
             Present joint positions, finite [rad or m].
-        down : Down
         """
         for batch in wrenches:
             stamps, wrench, restarted = self._gate.update(batch.stamps, batch.wrench)
