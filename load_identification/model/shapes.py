@@ -6,7 +6,6 @@ manipulators, 1985.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -181,14 +180,11 @@ def _cone(k: int, principal: PrincipalInertia, turned: FloatArray, shown: FloatA
     if to_i == 0.0 or to_j == 0.0:
         half_angles, wide = np.full(2, np.inf), axes[:, i]
     else:
-        # Eigenvalues and first eigenvector of the covariance of the two angles.
-        at_i, at_j = MATRIX[k, i], MATRIX[k, j]
-        a, b = turned[at_i, at_i] / to_i**2, turned[at_j, at_j] / to_j**2
-        c = turned[at_i, at_j] / (to_i * to_j)
-        mean, radius = 0.5 * (a + b), math.hypot(0.5 * (a - b), c)
-        half_angles = ELLIPSE_95 * np.sqrt([mean + radius, max(mean - radius, 0.0)])
-        angle = 0.5 * math.atan2(2.0 * c, a - b)
-        wide = math.cos(angle) * axes[:, i] + math.sin(angle) * axes[:, j]
+        at, per_angle = MATRIX[k, [i, j]], np.array([to_i, to_j])
+        angles = turned[np.ix_(at, at)] / np.outer(per_angle, per_angle)
+        variances, directions = np.linalg.eigh(angles)
+        half_angles = ELLIPSE_95 * np.sqrt(np.maximum(variances[::-1], 0.0))
+        wide = axes[:, [i, j]] @ directions[:, 1]
     return Cone(half_angles, np.array([axis, wide, _cross(axis, wide)]).T)
 
 
