@@ -13,7 +13,7 @@ import pinocchio
 
 from load_identification.constants import GRAVITY_VECTOR
 from load_identification.errors import FrameError, ParameterError
-from load_identification.model.regressor import SKEW
+from load_identification.model.regressor import SKEW, wrench_regressor
 from load_identification.model.urdf import check_joints, configurations, parse_description, ranges
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -42,6 +42,13 @@ class FrameMotion:
     """From S to the root frame, (n, 3, 3) [-]."""
     jacobian: FloatArray
     """Twist of S per joint velocity, linear before angular, (n, 6, J) [m, -]."""
+
+    @property
+    def regressor(self) -> FloatArray:
+        """Regressor of the wrench of what S carries, (n, 6, 10)."""
+        return wrench_regressor(
+            self.linear_acceleration, self.angular_velocity, self.angular_acceleration
+        )
 
 
 @dataclass(frozen=True, eq=False)

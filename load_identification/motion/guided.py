@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
 from load_identification.motion.clearance import PAYLOAD, Clearance
 from load_identification.motion.joint_path import PEAK, Move
@@ -246,10 +245,7 @@ def _most_telling(robot: Robot, limits: Limits, start: FloatArray) -> Sines:
         return replace(path, amplitude=factor * path.amplitude)
 
     def information(path: Sines) -> float:
-        motion = robot.motion(*path.sample(times))
-        rows = wrench_regressor(
-            motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
-        )
+        rows = robot.motion(*path.sample(times)).regressor
         # The offset's columns come first: the end of R is then the marginal information on phi.
         unknown = np.concatenate([np.tile(np.eye(6), (len(rows), 1, 1)), rows], axis=2)
         triangle = np.linalg.qr((unknown / SCALE[:, None]).reshape(-1, 16), mode='r')

@@ -18,7 +18,6 @@ from load_identification.model.inertial_parameters import (
     message_jacobian,
     to_message_order,
 )
-from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import FrameMotion
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.sines import random_sines
@@ -229,11 +228,8 @@ def cramer_rao_covariance(
         known[:, PARAMETERS:] = np.diag(1.0 / offset_std)
     rows = [known]
     for motion in motions:
-        regressor = wrench_regressor(
-            motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
-        )
-        unit = np.tile(np.eye(6), (len(regressor), 1, 1))
-        samples = np.concatenate([-regressor, unit], axis=2) / noise[:, None]
+        unit = np.tile(np.eye(6), (len(motion.gravity), 1, 1))
+        samples = np.concatenate([-motion.regressor, unit], axis=2) / noise[:, None]
         rows.append(samples.reshape(-1, UNKNOWNS))
     triangle = np.linalg.qr(np.concatenate(rows), mode='r')
     root = np.linalg.solve(triangle, np.eye(UNKNOWNS))

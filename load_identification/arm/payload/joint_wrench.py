@@ -17,7 +17,6 @@ from load_identification.arm.dynamics.base_parameters import (
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import PARAMETERS
 from load_identification.errors import DescriptionError
-from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
 from load_identification.numerics.weighted_rows import lengths
 from load_identification.typing_aliases import FloatArray
@@ -96,10 +95,7 @@ def unseen_parameters(robot: Robot) -> tuple[str, ...]:
     q = random_poses(robot)
     qd, qdd = rng.normal(0.0, 3.0, (2, *q.shape))
     motion = robot.motion(q, qd, qdd)
-    wrench = wrench_regressor(
-        motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
-    )
-    rows = (motion.jacobian.swapaxes(1, 2) @ wrench).reshape(-1, len(PARAMETERS))
+    rows = (motion.jacobian.swapaxes(1, 2) @ motion.regressor).reshape(-1, len(PARAMETERS))
     found = find_base_parameters(rows, PARAMETERS, tolerance=LEAST_SEEN)
     pairs = zip(PARAMETERS, found.classes, strict=True)
     return tuple(name for name, kind in pairs if kind != IDENTIFIABLE)

@@ -26,7 +26,6 @@ NEGLIGIBLE = 1e-3
 """Least scale of a parameter, as a share of the largest one [-]."""
 
 DETERMINANT, CONDITION = 'determinant', 'condition'
-CRITERIA = (DETERMINANT, CONDITION)
 """Criteria of plans: maximise log det F, or minimise the condition number."""
 
 NOISE_OF_EFFORT = 0.01
@@ -186,7 +185,7 @@ def optimal_design(
     size : int
         Number of experiments to choose.
     criterion : str
-        One of `CRITERIA`.
+        `DETERMINANT` or `CONDITION`.
     starts, seed : int
         Number of random starts, and their seed.
     progress : callable, optional

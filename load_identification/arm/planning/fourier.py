@@ -111,7 +111,7 @@ def optimise_fourier_motion(
     progress : callable, optional
         Called with the progress in words, at every step.
     criterion : str
-        One of `CRITERIA`.
+        `DETERMINANT` or `CONDITION` of `criteria`.
 
     Raises ParameterError if no motion found determines all parameters, or none has clearance.
     """

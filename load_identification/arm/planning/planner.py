@@ -79,7 +79,7 @@ class Request:
     experiments: int | None = None
     """Number of experiments to select."""
     criterion: str = DETERMINANT
-    """One of `criteria.CRITERIA`."""
+    """`DETERMINANT` or `CONDITION` of `criteria`."""
     periods: int = PERIODS
     """Of an oscillation, at full amplitude."""
     seed: int = 0
