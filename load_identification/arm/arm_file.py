@@ -16,6 +16,7 @@ from load_identification.arm.dynamics.tree import PARAMETERS, Arm, parameter_nam
 from load_identification.errors import ParameterError
 from load_identification.interface.files import (
     LARGEST,
+    check_covariance,
     field,
     line,
     named,
@@ -37,8 +38,8 @@ HEADER = """\
 # all of it lies with the parameters kept of each combination (see docs/identifying_an_arm.md).
 """
 
-LEAST_EIGENVALUE = -1e-6
-"""Least eigenvalue accepted of a correlation matrix, which rounding can make negative [-]."""
+ROUNDING = 1e-6
+"""Error of a covariance that is left to rounding, as correlations [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class IdentifiedArm:
         for link, body in zip(self.links, self.parameters, strict=True):
             if not InertialParameters.from_vector(body).is_consistent():
                 raise ParameterError(f'parameters of {link} are of no physically consistent body')
-        _check_covariance(self.covariance)
+        check_covariance(self.covariance, 'covariance', ROUNDING)
         if self.transmission is not None:
             self.transmission.over(self.joints)
 
@@ -266,21 +267,6 @@ def _covariance(fields: Any, names: Sequence[str]) -> FloatArray:
             row, f'covariance.matrix[{i}]', len(determined), -(LARGEST**2), LARGEST**2
         )
     return covariance
-
-
-def _check_covariance(covariance: FloatArray) -> None:
-    variance = np.diag(covariance)
-    if np.any(variance < 0.0):
-        raise ParameterError('covariance has a variance below 0')
-    length = np.sqrt(np.where(variance > 0.0, variance, 1.0))
-    correlation = covariance / length / length[:, None]
-    if not np.allclose(correlation, correlation.T, rtol=0.0, atol=1e-6):
-        raise ParameterError('covariance is not symmetric')
-    least = float(np.linalg.eigvalsh(correlation)[0])
-    if least < LEAST_EIGENVALUE * len(variance):
-        raise ParameterError(
-            f'covariance has the eigenvalue {least:.2g} as correlations; none may be negative'
-        )
 
 
 def _by_name(section: Any, where: str, names: Sequence[str]) -> list[float]:

@@ -303,6 +303,26 @@ def vector(
     return np.array([number(value, where, low, high) for value in values])
 
 
+def check_covariance(covariance: FloatArray, where: str, rounding: float) -> None:
+    """Raise ParameterError if a matrix (n, n) from a file is no covariance.
+
+    A variance may be zero. `rounding` is the error of its entries as correlations that is left to
+    the digits of the file [-].
+    """
+    variance = np.diag(covariance)
+    if np.any(variance < 0.0):
+        raise ParameterError(f'{where} has a variance below 0')
+    length = np.sqrt(np.where(variance > 0.0, variance, 1.0))
+    correlation = covariance / length / length[:, None]
+    if not np.allclose(correlation, correlation.T, rtol=0.0, atol=rounding):
+        raise ParameterError(f'{where} is not symmetric')
+    least = float(np.linalg.eigvalsh(correlation)[0])
+    if least < -rounding * len(variance):
+        raise ParameterError(
+            f'{where} has the eigenvalue {least:.2g} as correlations; none may be negative'
+        )
+
+
 def rounded(value: float) -> float:
     """Return a number with nine significant digits."""
     return float(f'{value:.9g}')

@@ -9,7 +9,7 @@ import numpy as np
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.tool import Shared
 from load_identification.estimation.sensor_offset import OfErrors
-from load_identification.interface.files import field, vector
+from load_identification.interface.files import check_covariance, field, vector
 from load_identification.typing_aliases import FloatArray
 
 LARGEST = 1e6
@@ -17,6 +17,9 @@ LARGEST = 1e6
 
 LEAST_STD = 1e-12
 """Least standard deviation that is believed [SI unit]."""
+
+ROUNDING = 1e-9
+"""Error of a stored covariance that is left to rounding, as correlations [-]."""
 
 
 def shared_of(section: Any) -> Shared | None:
@@ -77,13 +80,7 @@ def covariance_of(rows: Any, where: str, size: int) -> FloatArray:
     names = (f'{where}[{i}]' for i in range(size))
     pairs, most = zip(rows, names, strict=True), LARGEST**2
     covariance = np.array([vector(row, name, size, -most, most) for row, name in pairs])
-    variance = np.diag(covariance)
-    if not (variance >= LEAST_STD**2).all():
+    if not (np.diag(covariance) >= LEAST_STD**2).all():
         raise ParameterError(f'{where} has variances that are not above 0')
-    correlation = covariance / np.sqrt(np.outer(variance, variance))
-    if np.abs(correlation - correlation.T).max() > 1e-9:
-        raise ParameterError(f'{where} is not symmetric')
-    least = float(np.linalg.eigvalsh(correlation)[0])
-    if least < -1e-9:
-        raise ParameterError(f'{where} has the eigenvalue {least:.2g}; none may be negative')
+    check_covariance(covariance, where, ROUNDING)
     return covariance
