@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
 from collections.abc import Sequence
 
-from load_identification.errors import LoadIdentificationError
 from load_identification.interface import program
 from load_identification.interface.program import option
 
@@ -37,23 +34,12 @@ def _namespace(text: str) -> str:
     return name
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    with contextlib.suppress(KeyboardInterrupt):
-        program.begin(terminated=0)
-        argv = sys.argv[1:] if args is None else args
-        parser = _parser()
-        try:
-            _run(argv, parser.parse_args(program.without_ros_arguments(argv)).namespace)
-        except LoadIdentificationError as error:
-            parser.error(str(error))
-        except ModuleNotFoundError as error:
-            program.say_without_ros(parser.prog, error)
-            return 2
-    return 0
+    return program.run(_parser, _run, args, ros=True, ended=program.DONE)
 
 
-def _run(argv: Sequence[str], namespace: str) -> None:
+def _run(options: argparse.Namespace) -> int:
     import rclpy
     from rclpy.node import Node
     from rich.console import Console
@@ -61,15 +47,16 @@ def _run(argv: Sequence[str], namespace: str) -> None:
     from load_identification.commands.load_monitor_view import watch
     from load_identification.nodes.transport.runtime import initialize
 
-    initialize(list(argv))
+    initialize(options.argv)
     try:
         node = Node(
             'load_monitor',
-            namespace=namespace,
+            namespace=options.namespace,
             start_parameter_services=False,
             enable_rosout=False,
         )
         watch(node, Console(highlight=False, markup=False))
+        return program.DONE
     finally:
         rclpy.try_shutdown()
 

@@ -127,7 +127,7 @@ def say_without_ros(prog: str, error: ModuleNotFoundError) -> None:
     print(f'{prog}: error: rclpy cannot be imported: {what}', file=sys.stderr)
 
 
-def begin(terminated: int = TERMINATED) -> None:
+def begin(interrupted: int, terminated: int) -> None:
     """Flush output line by line, and let signals end the program.
 
     SIGINT raises KeyboardInterrupt and SIGTERM raises SystemExit, so that everything started is
@@ -136,8 +136,8 @@ def begin(terminated: int = TERMINATED) -> None:
 
     Parameters
     ----------
-    terminated : int
-        Exit status after SIGTERM.
+    interrupted, terminated : int
+        Exit statuses after SIGINT and SIGTERM.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -155,7 +155,7 @@ def begin(terminated: int = TERMINATED) -> None:
             return
         # C code may turn a KeyboardInterrupt during its import into an ImportError.
         print('interrupted', file=sys.stderr, flush=True)
-        os._exit(INTERRUPTED)
+        os._exit(interrupted)
 
     signal.signal(signal.SIGINT, interrupt)
     sys.excepthook = hook
@@ -168,6 +168,7 @@ def run(
     args: Sequence[str] | None,
     ros: bool = False,
     lines: bool = False,
+    ended: int | None = None,
 ) -> int:
     """Begin, do a program's work and return its exit status; print an error as one line.
 
@@ -185,9 +186,13 @@ def run(
         Whether the command line may contain words for ROS.
     lines : bool
         Whether errors may have several lines, such as output of another process.
+    ended : int, optional
+        Exit status after SIGINT and SIGTERM of a program that has no other end; by default those
+        of a shell.
     """
     argv = sys.argv[1:] if args is None else list(args)
-    begin()
+    interrupted, terminated = (INTERRUPTED, TERMINATED) if ended is None else (ended, ended)
+    begin(interrupted, terminated)
     parser = make()
     parser.set_defaults(argv=argv)
     try:
@@ -203,5 +208,6 @@ def run(
         print(f'{parser.prog}: error: too much for this machine: {error}', file=sys.stderr)
         return UNUSABLE
     except KeyboardInterrupt:
-        print(f'{parser.prog}: interrupted', file=sys.stderr)
-        return INTERRUPTED
+        if ended is None:
+            print(f'{parser.prog}: interrupted', file=sys.stderr)
+        return interrupted
