@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from load_identification.errors import ParameterError, RecordingError
-from load_identification.estimation import drift
 from load_identification.estimation.identifiability import TURN
 from load_identification.estimation.misfit.evidence import averages, complete
 from load_identification.estimation.misfit.verdict import ALL_ROUND, FEWEST_POSES, LARGE, judged
-from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import CHANNELS, FilteredBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
@@ -23,6 +21,7 @@ from load_identification.model.robot import FrameMotion, Robot, tilted
 from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification
 from load_identification.recordings.poses import Poses, read_poses
+from load_identification.recordings.static_scatter import likeliest
 from load_identification.typing_aliases import FloatArray
 
 APART_NS = 10_000_000_000
@@ -31,9 +30,6 @@ a hundred [ns]."""
 
 APART = 120.0
 """Time between poses over which the offset may drift [s]."""
-
-NOISIER = (3.0, 9.0, 27.0)
-"""Factors by which the wrench averages may be noisier than expected [-]."""
 
 IN_SECONDS = re.compile(r' in (\d+) s\b')
 """Matches durations in messages of the estimator."""
@@ -129,45 +125,10 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         force_drift=longer * lasting.force_drift,
         torque_drift=longer * lasting.torque_drift,
     )
-    estimator = _likeliest(lasting, batch)
-    return _result(estimator, batch, poses, parameters, in_base)
-
-
-def _likeliest(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:
-    """Estimate with the offset drift and the noise level that maximise the likelihood.
-
-    With one average per pose, no scatter of samples separates noise from offset drift.
-    """
-    steady = replace(settings, force_drift=0.0, torque_drift=0.0)
-    best = _estimated(steady, batch)
-    if best.misfit.suspicion:
-        # Nothing is claimed: the estimate with the cell's errors is the most informative.
-        return best
-    best = _likelier(best, _estimated(settings, batch))
-    for times in NOISIER:
-        force, torque = times * settings.noise
-        other = _estimated(replace(best.settings, force_noise=force, torque_noise=torque), batch)
-        if _likelier(best, other) is best:
-            break
-        best = other
-    return best
-
-
-def _likelier(one: PayloadEstimator, other: PayloadEstimator) -> PayloadEstimator:
-    return one if _evidence(one) >= _evidence(other) else other
-
-
-def _evidence(estimator: PayloadEstimator) -> float:
-    """Return the log likelihood of all data."""
-    belief, _ = estimator.state
-    return drift.evidence(belief.scores, belief.model.bank.first)
-
-
-def _estimated(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:
-    estimator = PayloadEstimator(settings)
-    estimator.update(batch)
-    estimator.finish()
-    return estimator
+    ordinary, estimator = likeliest(lasting, batch)
+    each = (ordinary.explain(batch.select(slice(k, k + 1))) for k in range(len(wrench)))
+    left = np.concatenate([split[1] for split in each if split is not None])
+    return _result(estimator, left, batch, poses, parameters, in_base)
 
 
 def _motion(
@@ -218,6 +179,7 @@ def _whitening(poses: Poses, parameters: Parameters) -> FloatArray:
 
 def _result(
     estimator: PayloadEstimator,
+    left: FloatArray,
     batch: FilteredBatch,
     poses: Poses,
     parameters: Parameters,
@@ -225,8 +187,6 @@ def _result(
 ) -> Identification:
     estimate = estimator.estimate()
     assert estimate is not None
-    each = (estimator.explain(batch.select(slice(k, k + 1))) for k in range(len(poses.lines)))
-    left = np.concatenate([split[1] for split in each if split is not None])
     identified = estimate.identified & (np.arange(10) < 4)
     absent = np.isnan(poses.wrench[0])
     reasons = [in_poses(words) for words in estimate.reasons if not words.startswith('inertia')]
@@ -241,7 +201,7 @@ def _result(
     cause, (outlier, others) = in_poses(found), _outlier(left, poses)
     frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
     order = ', or are qx,qy,qz,qw in another order, or from base to sensor'
-    asked = f'was it touched{frame}{order if poses.rotation.size else ""}?'
+    asked = f'was it touched, or has the sensor play{frame}{order if poses.rotation.size else ""}?'
     if turned:
         # The poses cover all directions: the residuals are what prevents identification.
         off = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from load_identification.interface.batches import CHANNELS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.simulation.robots import MOUNTS
-from load_identification.simulation.sensor_errors import CellErrors, draw_cell, smooth_field
+from load_identification.simulation.sensor_errors import CellErrors, draw_cell, play, smooth_field
 from load_identification.simulation.sensors import aluminium_block, load_wrench
 from load_identification.typing_aliases import FloatArray
 
@@ -54,6 +55,21 @@ def poses(
     wrench += smooth_field(motion.gravity / np.linalg.norm(gravity), rng)
     wrench += STD * rng.standard_normal(wrench.shape) + [2.4, -1.7, 5.1, 0.06, -0.11, 0.03]
     return position, wrench
+
+
+def play_on_the_way(position: FloatArray, half: float) -> FloatArray:
+    """Return the error of a sensor whose play is `half` [N] to each side, at each pose.
+
+    The arm has moved from pose to pose in joint space.
+    """
+    steps = np.linspace(0.0, 1.0, 20, endpoint=False)[:, None]
+    way = [before + (after - before) * steps for before, after in pairwise(position)]
+    path = np.vstack([*way, position[-1:]])
+    still = np.zeros_like(path)
+    wrench = load_wrench(
+        aluminium_block(), Robot(ARM.urdf, ARM.sensor_frame).motion(path, still, still)
+    )
+    return play(wrench, half * np.repeat([1.0, 0.03], 3))[:: len(steps)]
 
 
 def rotations(position: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from static_arm import (
     Identify,
     gravity_option,
     options,
+    play_on_the_way,
     poses,
     rotations,
     write,
@@ -104,7 +105,7 @@ def test_one_channel_that_warms_up_while_gravity_points_one_way_is_named(
 def test_noise_is_taken_for_no_drift(identify: Identify) -> None:
     rng = np.random.default_rng(3)
     position, wrench = poses(GRAVITY, 5)
-    wrench += np.repeat([0.5, 0.03], 3) * rng.standard_normal(wrench.shape)
+    wrench += np.repeat([0.2, 0.012], 3) * rng.standard_normal(wrench.shape)
     _, words, estimate = identify(position, wrench)
     assert within(estimate)
     assert 'drifts' not in words
@@ -135,7 +136,7 @@ def test_rotations_base_axes_and_standard_errors_say_the_same(
     file = write(tmp_path / 'w_first.csv', **rolled, **dict(zip(CHANNELS, wrench.T, strict=True)))
     assert main(['--static', str(file), *gravity_option(TILTED)]) == 1
     said = ' '.join(capsys.readouterr().out.split())
-    assert 'was it touched, or are qx,qy,qz,qw in another order, or from base to sensor?' in said
+    assert 'has the sensor play, or are qx,qy,qz,qw in another order, or from base to' in said
 
 
 @pytest.mark.parametrize(
@@ -201,6 +202,16 @@ def test_poses_all_round_that_no_payload_explains_are_said_to_be_so(identify: Id
         r'required: the poses deviate by [12]\.\d N and 0\.\d+ N·m from any payload', words
     )
     assert 'turn the sensor' not in words
+
+
+@pytest.mark.parametrize('seed', [2, 3])
+def test_play_far_beyond_its_prior_makes_no_load_surely_too_light(
+    identify: Identify, seed: int
+) -> None:
+    position, wrench = poses(GRAVITY, seed, count=20)
+    status, words, estimate = identify(position, wrench + play_on_the_way(position, 1.0))
+    assert (status, estimate['mass']['identified']) == (1, False)
+    assert re.search(r'required: the poses deviate by 0\.\d+ N and .*has the sensor play', words)
 
 
 def test_sensor_without_torques_shows_the_mass_no_better_than_its_gain(identify: Identify) -> None:

@@ -95,7 +95,7 @@ def test_poses_that_no_payload_explains_do_not_say_that_nothing_is_held(
 def test_wrench_said_to_be_in_the_base_that_is_not_is_asked_about(identify: Identify) -> None:
     status, words, _ = identify(*poses(GRAVITY, 0), '--wrench-frame', 'base')
     assert status == 1
-    assert 'was it touched, or is the wrench in the axes of the sensor after all?' in words
+    assert 'has the sensor play, or is the wrench in the axes of the sensor after all?' in words
 
 
 @pytest.mark.parametrize(
