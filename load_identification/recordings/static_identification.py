@@ -20,6 +20,7 @@ from load_identification.model.plausible_positions import beyond_limits, beyond_
 from load_identification.model.robot import FrameMotion, Robot, tilted
 from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification
+from load_identification.recordings.odd_lines import UNITS, outlier, repeated, zeroed
 from load_identification.recordings.poses import Poses, read_poses
 from load_identification.recordings.static_scatter import likeliest
 from load_identification.typing_aliases import FloatArray
@@ -61,17 +62,22 @@ ADVICE = (
 )
 """What the estimator advises those whose driver publishes, and what it means for a file."""
 
-UNITS = ('N', 'N·m')
-"""Of force and torque."""
+NOTHING = 3.0
+"""Mass up to which nothing may be held, in standard deviations [-]."""
+
+PUZZLING = 5.0
+"""Least misfit, see `Verdict`, from which a mass of nothing is not believed [-]."""
+
+UNEXPLAINED = 0.3
+"""Least share of the variation of force or torque left from which frames may be wrong [-]."""
+
+IN_BASE = 'nothing is held, or the wrench has the axes of the base: then say --wrench-frame base'
+
+DRIFTS = 'the offset drifts'
+"""Beginning of the estimator's words on drift."""
 
 AS_LARGE = 3.0
 """Ratio of residuals, in units of noise, up to which the smaller is said too [-]."""
-
-STANDS_OUT = 5.0
-"""Deviation at which a pose is reported, in units of the other poses' deviation [-]."""
-
-ROUNDING, ALIKE = 1e-3, 1e-5
-"""Deviation by few digits in units of the largest change between poses, and of any reading [-]."""
 
 
 def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identification:
@@ -198,27 +204,39 @@ def _result(
     warnings, calibration = tuple(map(in_poses, estimate.warnings)), estimate.calibration
     residual_rms = np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
     found, turned, misfit = _cause(estimator, batch, np.array(parameters.gravity))
-    cause, (outlier, others) = in_poses(found), _outlier(left, poses)
-    frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
-    order = ', or are qx,qy,qz,qw in another order, or from base to sensor'
-    asked = f'was it touched, or has the sensor play{frame}{order if poses.rotation.size else ""}?'
-    if turned:
+    drifts = any(words.startswith(DRIFTS) for words in warnings)
+    cause, (odd, others) = in_poses(found), outlier(left, poses)
+    if drifts and found.startswith(DRIFTS):
+        # A drift that the estimate has taken into account is no reason against it.
+        cause = ''
+    usual = settings.estimator_settings(parameters)
+    again = zeroed(batch.wrench, batch.gravity, usual.noise, poses.lines)
+    empty = bool(abs(estimate.values[0]) < NOTHING * estimate.std[0])
+    puzzling = misfit * others > (PUZZLING if empty else LARGE)
+    puzzling &= not drifts or again != ''
+    varied = np.var(np.nan_to_num(poses.wrench), axis=0).reshape(2, 3).mean(axis=1)
+    framed = bool((residual_rms > UNEXPLAINED * np.sqrt(varied)).any())
+    asked = _questions(poses, in_base, framed)
+    if turned and (again or (residual_rms > np.hypot(usual.noise, usual.errors.field)).any()):
         # The poses cover all directions: the residuals are what prevents identification.
-        off = (
-            f'the poses deviate by {_deviation(residual_rms, estimator)} from any payload; {asked}'
-        )
+        by = _deviation(residual_rms, estimator)
+        off = again or f'the poses deviate by {by} from any payload; {asked}'
         reasons = [words.replace(TURN, off) for words in reasons]
-    if misfit * others > LARGE and not cause:
+    if puzzling and not cause:
         # Noise is drawn to them, and the mass to nothing.
         by = f'{residual_rms[0]:.2g} N and {residual_rms[1]:.2g} N·m'
-        base = '' if in_base else 'is the wrench in the base (--wrench-frame base), or '
-        cause = f'no payload explains the poses: they deviate by {by}; {base}{asked}'
+        cause = again or f'no payload explains the poses: they deviate by {by}; {asked}'
+    elif empty and not in_base:
+        warnings += (IN_BASE,)
     if cause:
         # The estimate relies on the cell's errors, which do not explain the poses: withhold it.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
-    elif outlier:
-        warnings += (outlier,)
-    warnings += _repeated(poses)
+    else:
+        if again:
+            warnings = tuple(words for words in warnings if not words.startswith(DRIFTS))
+        said = ' '.join(reasons)
+        warnings += tuple(words for words in (odd, again) if words and words not in said)
+    warnings += repeated(poses)
     return Identification(
         estimate=replace(
             estimate,
@@ -235,6 +253,18 @@ def _result(
         absent_channels=tuple(name for name, gone in zip(CHANNELS, absent, strict=True) if gone),
         parameters=parameters,
     )
+
+
+def _questions(poses: Poses, in_base: bool, frame: bool) -> str:
+    """Return what to ask where poses contradict each other; with `frame`, also after frames."""
+    asked = ['was it touched', 'has the sensor play']
+    if frame:
+        asked = ['is the wrench in the base (--wrench-frame base)', 'was it touched']
+        if in_base:
+            asked = ['was it touched', 'is the wrench in the axes of the sensor after all']
+        if poses.rotation.size:
+            asked.append('are qx,qy,qz,qw in another order, or from base to sensor')
+    return ', or '.join(asked) + '?'
 
 
 def in_poses(words: str) -> str:
@@ -270,37 +300,3 @@ def _deviation(rms: FloatArray, estimator: PayloadEstimator) -> str:
     much = share >= np.nanmax(share) / AS_LARGE
     each = zip(rms, UNITS, much, strict=True)
     return ' and '.join(f'{value:.2g} {unit}' for value, unit, large in each if large)
-
-
-def _outlier(left: FloatArray, poses: Poses) -> tuple[str, float]:
-    """Return in words which pose is an outlier, by force or else by torque; empty if none is.
-
-    And the share of the mean square that the others leave, 1 without one [-]. `left` (n, 6) is
-    what payload and offset leave in each pose [N, N m].
-    """
-    parts = zip(np.hsplit(left, 2), np.hsplit(np.nan_to_num(poses.wrench), 2), strict=True)
-    for what, unit, (part, read) in zip(('force', 'torque'), UNITS, parts, strict=True):
-        size = np.linalg.norm(part, axis=1)
-        k = int(np.argmax(size))
-        others = np.sqrt(np.mean(np.delete(size, k) ** 2)) if len(size) > 3 else np.inf
-        floor = max(ROUNDING * np.ptp(read, axis=0).max(), ALIKE * np.abs(read).max())
-        if size[k] > max(STANDS_OUT * others, floor):
-            return (
-                f'line {poses.lines[k]}: the {what} deviates by {size[k]:.2g} {unit} from what '
-                f'the other poses say, they by {others:.2g} {unit}: was something else there, '
-                'or is a number mistyped?'
-            ), float(others**2 / np.mean(size**2))
-    return '', 1.0
-
-
-def _repeated(poses: Poses) -> tuple[str, ...]:
-    """Return in words which lines have the pose and the wrench of an earlier line."""
-    pose = poses.rotation.reshape(-1, 9) if poses.rotation.size else poses.position
-    rows = np.hstack([poses.wrench, pose])
-    first = {row.tobytes(): line for row, line in zip(rows[::-1], poses.lines[::-1], strict=True)}
-    return tuple(
-        f'line {line} repeats line {first[row.tobytes()]} to the last digit: was it written down '
-        'twice?'
-        for row, line in zip(rows, poses.lines, strict=True)
-        if first[row.tobytes()] != line
-    )

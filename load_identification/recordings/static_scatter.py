@@ -82,7 +82,8 @@ def _wide(
         each = np.linalg.norm(batch.whitening, axis=2)
         known = np.where(each > 0.0, each, np.inf).reshape(-1, 2, 3)
         scatter = scatter / np.median(known, axis=(0, 2))
-    weight = STANDARD_GRAVITY * max(float(ordinary.estimate().values[0]), 0.0)
+    belief, _ = ordinary.state
+    weight = STANDARD_GRAVITY * max(float(belief.values[belief.model.body][0]), 0.0)
     lost = min(scatter[0] / max(weight, 1e-9), MOST_LOST)
     wide = replace(found.errors, gain_common=float(np.hypot(found.errors.gain_common, lost)))
     chosen = ordinary

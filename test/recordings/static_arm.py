@@ -22,6 +22,7 @@ ARM = MOUNTS['six_joints']
 GRAVITY = np.array(ARM.gravity)
 TILTED = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.8, 0.0])).apply(GRAVITY)
 STD = np.repeat([0.02, 0.0012], 3)
+OFFSET = np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])
 
 Identify = Callable[..., tuple[int, str, dict[str, Any]]]
 """The command, from positions, wrenches and options to status, words and estimate."""
@@ -53,7 +54,7 @@ def poses(
     motion = arm.motion(position + cell.zeros, still, still)
     wrench = load_wrench(load or aluminium_block(), motion) @ cell.response.T
     wrench += smooth_field(motion.gravity / np.linalg.norm(gravity), rng)
-    wrench += STD * rng.standard_normal(wrench.shape) + [2.4, -1.7, 5.1, 0.06, -0.11, 0.03]
+    wrench += STD * rng.standard_normal(wrench.shape) + OFFSET
     return position, wrench
 
 

@@ -100,6 +100,8 @@ class Trial:
 
 NOTHING = np.empty((0, 0))
 
+UNTURNED = np.eye(3)
+
 FOR_CHOICE = 60
 """Blocks for choosing the error in the joints that is then evaluated on all blocks."""
 
@@ -112,7 +114,7 @@ def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial
     found = [*_turned(task, evidence), _channels(task, evidence), _dead(task)]
     found += [_changed(task), _drifting(task, evidence.time)]
     if evidence.carried.shape[3]:
-        found += [_about_gravity(task, gravity), *_in_the_world(task, evidence)]
+        found += [_about_gravity(task, gravity), *_in_the_world(task, evidence, gravity)]
     return found
 
 
@@ -129,10 +131,16 @@ def _about_gravity(task: Problem, gravity: FloatArray) -> Trial:
     return Trial(Kind.GRAVITY, left, information, say, rows, small)
 
 
-def _in_the_world(task: Problem, evidence: Evidence) -> list[Trial]:
-    """Test a wrench expressed in a frame that is fixed in the root."""
+def _in_the_world(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
+    """Test a wrench expressed in a frame that is fixed in the root.
+
+    At rest a frame turned by half a turn about gravity, with the centre of mass on the other side,
+    explains as much.
+    """
     parts = task.parts(evidence.carried.reshape(-1, 6, 9))
-    return _rotation(task, parts, Kind.WORLD, lambda turn, std: words.world(turn.T, std))
+    upright = gravity / np.linalg.norm(gravity)
+    half = 2.0 * np.outer(upright, upright) - np.eye(3)
+    return _rotation(task, parts, Kind.WORLD, lambda turn, std: words.world(turn.T, std), half)
 
 
 def _turned(task: Problem, evidence: Evidence) -> list[Trial]:
@@ -143,11 +151,22 @@ def _turned(task: Problem, evidence: Evidence) -> list[Trial]:
 
 
 def _rotation(
-    task: Problem, parts: FloatArray, kind: Kind, say: Callable[[FloatArray, float], str]
+    task: Problem,
+    parts: FloatArray,
+    kind: Kind,
+    say: Callable[[FloatArray, float], str],
+    alike: FloatArray = UNTURNED,
 ) -> list[Trial]:
-    """Test rotations, their entries weighting nine parts (N, 6, 9); reject a negative mass."""
+    """Test rotations, their entries weighting nine parts (N, 6, 9); reject a negative mass.
+
+    The best one times `alike` (3, 3) is taken if it explains as much and turns less.
+    """
     form, payload = task.form(parts)
     turn, information = best_rotation(form)
+    other = turn @ alike
+    costs = [float(each.ravel() @ form @ each.ravel()) / task.count for each in (turn, other)]
+    if np.trace(other) > np.trace(turn) and costs[1] < 1.1 * costs[0] + AS_WELL:
+        turn = other
     entries = turn.ravel()
     if payload[0] @ entries < 0.0:
         return []
