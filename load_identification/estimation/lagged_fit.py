@@ -15,25 +15,23 @@ of its size [-]. As a step, it leaves much of the lag of play, which turns over 
 1, a true delay has three times the standard deviation that it has without."""
 
 
-def friction(shifted: FloatArray, parameters: FloatArray, lag: int) -> FloatArray:
-    """Return what hysteresis of each channel is proportional to: the sense of the load's rate.
+def friction(wrench: FloatArray) -> FloatArray:
+    """Return what hysteresis of each channel is proportional to: the sense of its rate.
+
+    The rate is that of the wrench itself, over two intervals of the grid: noise of the motion at
+    one lag resembles its rate at others, and would make a delay of its own.
 
     Parameters
     ----------
-    shifted : (lags, n, 6, 10) array
-        Regressor at each lag of the bank.
-    parameters : (10,) array
-        Of the load.
-    lag : int
-        Number of its lag.
+    wrench : (n, 6) array
+        At evenly spaced times.
 
     Returns
     -------
     term : (n, 6) array
         Without mean and of unit norm, or 0 where nothing changes.
     """
-    around = np.clip([lag - 1, lag + 1], 0, len(shifted) - 1)
-    rate = (shifted[around[0]] - shifted[around[1]]) @ parameters
+    rate = np.gradient(wrench, axis=0)
     usual = np.sqrt(np.mean(rate**2, axis=0))
     tiny = np.finfo(float).tiny
     term = rate / np.maximum(np.hypot(rate, TURNED * usual), tiny)

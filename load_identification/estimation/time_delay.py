@@ -215,10 +215,9 @@ class DelayEstimator:
         shifted = shifted - shifted.mean(axis=1, keepdims=True)
         shifted[:, :, ~channels] = 0.0
         rows = (POINTS - 1) * channels.reshape(2, 3).sum(axis=1)
-        fitted, costs = self._fit(shifted, wrench, rows)
-        best = int(np.argmin(costs))
+        best = int(np.argmin(self._fit(shifted, wrench, rows)[1]))
         # Taken out of both sides, a term counts as estimated, with a size of its own per channel.
-        term = friction(shifted, fitted[best], best)
+        term = friction(wrench)
         shifted -= term[:, :, None] * np.einsum('nc,lnck->lck', term, shifted)[:, None]
         wrench -= term * np.sum(term * wrench, axis=0)
         self._costs *= np.exp(-BLOCK_NS / MEMORY_NS)

@@ -135,7 +135,7 @@ def test_uneven_filtered_stamps_shift_nothing() -> None:
     """At 125 Hz the filter's outputs are 16 and 24 ms apart by turns."""
     case = replace(CASE, rate=125.0)
     estimate = recovered(case, case.measured(case.record(), 4), 0.015)
-    assert abs(estimate.value_s - 0.015) <= 4e-4  # some 2 of its standard deviations
+    assert abs(estimate.value_s - 0.015) <= 6e-4  # 2.5 of its standard deviations
 
 
 @pytest.mark.parametrize('mount', ['six_joints', 'scara', 'seven_joints'])
