@@ -30,10 +30,11 @@ OF_MEAN = 0.443
 HISTORY = 60
 """Points of the grid before those of all lags, 0.6 s: low-passes settle there."""
 
-ALONE = np.arange(-6, 26)
+ALONE = np.arange(-6, 51)
 BESIDE = np.arange(-1, 4)
 """Lags that are tried alone, and beside each low-pass, in steps of the grid [-]. A low-pass of
-second order at 1.5 Hz is a delay of 150 ms; beside it there is transport."""
+second order at 1.5 Hz is a delay of 150 ms; beside it there is transport. Clocks may be half a
+second apart."""
 
 EARLIEST = -8
 """Least lag that the grid has points for."""
