@@ -88,6 +88,20 @@ def test_a_second_publisher_of_zeros_is_named(
     assert 'two publishers give different positions of joint_4: stop one' in words
 
 
+def test_wrenches_that_share_a_stamp_are_said_to_be_dropped(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten at a time, as of a driver that reads a buffer and stamps what it reads alike."""
+    sent = wrenches(replace(short, stamps=short.stamps // 50_000_000 * 50_000_000))
+    main([str(write(tmp_path / 'bag', [description(), *joint_states(short), *sent]))])
+    words = ' '.join(capsys.readouterr().out.split())
+    assert re.search(
+        r'\d+ of 121 wrenches dropped: stamps not later than the one before: several read '
+        'together and stamped then, .* have the driver stamp samples when they are measured',
+        words,
+    )
+
+
 def test_simulated_payload_and_offset_are_found(bag: Path, tmp_path: Path) -> None:
     output = tmp_path / 'estimate.yaml'
     assert main([str(bag), '--output', str(output)]) == 0
