@@ -142,6 +142,9 @@ TABLE_3 = (
 )
 """What the second table is to be read with."""
 
+RECORDED = ('kuka_lwr4.urdf', 'run_1', 'run_2')
+"""What the folder of the recording has: description, the run that is fitted, and another."""
+
 
 def newly_told(rows: FloatArray) -> list[int]:
     """Return how many combinations each joint tells besides those beyond it, (n, J, c) rows."""
@@ -188,11 +191,12 @@ def show_table(console: Console, paper: PaperArm, title: str) -> None:
 
 def show_real_arm(console: Console, folder: Path) -> None:
     """Print the relative torque error on the run that was not fitted."""
-    arm = Arm((folder / 'kuka_lwr4.urdf').read_text())
+    urdf, fitted, held_out = (folder / name for name in RECORDED)
+    arm = Arm(urdf.read_text())
     model = ArmModel(arm, DriveModel('symmetric', 'asymmetric', offset=True))
-    run = kuka_run(folder / 'run_1', arm)
+    run = kuka_run(fitted, arm)
     found = identify_motion(model, run, Settings())
-    other = kuka_run(folder / 'run_2', arm)
+    other = kuka_run(held_out, arm)
     motion, effort = other.motion, other.measured
     table = Table('parameters', 'error on run 2 [%]', title='KUKA LWR4+, identified on run 1')
     nominal = found.model.predict(found.model.nominal, motion)
@@ -221,6 +225,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument('--data', type=Path, help='folder of the recording of a KUKA LWR4+')
     data = parser.parse_args().data
+    missing = [name for name in RECORDED if data and not (data / name).exists()]
+    if missing:
+        parser.error(f'--data {data} has no {", ".join(missing)}')
     console = Console(width=110)
     show_speed(console)
     show_table(console, CYLINDRICAL, 'Khosla and Kanade 1987, table 2: cylindrical robot')

@@ -21,7 +21,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator, delay_warning
+from load_identification.estimation.delay_estimate import DelayEstimate, delay_warning
+from load_identification.estimation.time_delay import DelayEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.simulation.monte_carlo import Case
 from load_identification.simulation.sensors import SensorModel

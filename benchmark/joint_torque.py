@@ -55,6 +55,7 @@ from load_identification.arm.payload.effort_filter import USABLE
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.commands.identify_arm import main as identify_arm
+from load_identification.errors import RecordingError
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import EffortBatch
@@ -302,7 +303,10 @@ def main() -> None:
         show_gains(Console(width=100), found, title)
         return
     if arguments.data:
-        show_nothing_in_hand(Console(width=100), arguments.data)
+        try:
+            show_nothing_in_hand(Console(width=100), arguments.data)
+        except RecordingError as error:
+            parser.error(str(error))
     if not arguments.runs:
         return
     unloaded = run(arguments.identification, 0)

@@ -40,6 +40,7 @@ import numpy as np
 from reality_cases import CASES, ROBOTS, SHAPES, Case
 from shuffled_poses import shuffled
 
+from load_identification.errors import RecordingError
 from load_identification.estimation.belief.claim import CALIBRATION
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch
@@ -176,8 +177,9 @@ def stated_by_real(pairs: Sequence[tuple[Look, Look]], group: slice) -> str:
     off = np.array([(a.error - b.error)[group] / a.calibration[group] for a, b in pairs])
     known = np.isfinite(off)
     count, squares = int(known.sum()), np.where(known, off, 0.0) ** 2
-    if not count:
-        return f'{"-":>6} {"-":>4} {0:5}'
+    if not squares.any():
+        # Nothing is claimed, or the cell has no errors.
+        return f'{"-":>6} {"-":>4} {count:5}'
     mean = squares.sum() / count
     # Runs are independent, the axes of one are not.
     scatter = np.linalg.norm((squares - mean * known).sum(axis=1)) / (count * mean)
@@ -290,7 +292,10 @@ def main() -> None:
         return
     parameters = parameters_with(arguments.set)
     if arguments.recording:
-        print(shuffled(arguments.recording, arguments.true_mass, arguments.runs, parameters))
+        try:
+            print(shuffled(arguments.recording, arguments.true_mass, arguments.runs, parameters))
+        except RecordingError as error:
+            parser.error(str(error))
         return
     head = BUDGET_HEAD if arguments.budget else HEAD
     print(f'{arguments.runs} runs of each case, robots {", ".join(arguments.robots)}\n{head}')

@@ -97,6 +97,8 @@ def print_report(console: Console, result: Identification, samples: str = '') ->
         console.print(f'Residual   {both} rms {whole}')
     if known and (parts := budget_words(estimate.causes[:, 0])):
         console.print(f'Mass ±     {parts} kg')
+    if (mass := parameters.driver_payload_mass) and not (result.by_efforts or samples):
+        console.print(f'Driver     weight of {mass:g} kg added back, see driver_payload_mass')
     if shown := [_error(*item) for item in estimate.calibration.items()]:
         console.print(f'Cell       {", ".join(shown)}')
     rate = f'{parameters.output_rate:g} per second at most'

@@ -19,13 +19,10 @@ from load_identification.estimation.advice.predicted_covariance import (
     predicted_std,
 )
 from load_identification.estimation.belief.claim import Claim
+from load_identification.estimation.delay_estimate import DelayEstimate, delay_warning
 from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.pose_errors import harmonics
-from load_identification.estimation.time_delay import (
-    DelayEstimate,
-    DelayEstimator,
-    delay_warning,
-)
+from load_identification.estimation.time_delay import DelayEstimator
 from load_identification.estimation.wrench_low_pass import low_pass_warning
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import RotationAxis

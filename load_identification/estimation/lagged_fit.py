@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -14,26 +16,30 @@ TURNED = 0.3
 of its size [-]. As a step, it leaves much of the lag of play, which turns over twice its width; at
 1, a true delay has three times the standard deviation that it has without."""
 
+GROUPS = 8
+"""Number of groups over which blocks are distributed in turn, for a jackknife of the minimum."""
 
-def friction(shifted: FloatArray, parameters: FloatArray, lag: int) -> FloatArray:
-    """Return what hysteresis of each channel is proportional to: the sense of the load's rate.
+CORRELATION = 2.0
+"""Factor by which correlated neighbouring residuals raise the variance of the minimum [-]."""
+
+
+def friction(wrench: FloatArray) -> FloatArray:
+    """Return what hysteresis of each channel is proportional to: the sense of its rate.
+
+    The rate is that of the wrench itself, over two intervals of the grid: noise of the motion at
+    one lag resembles its rate at others, and would make a delay of its own.
 
     Parameters
     ----------
-    shifted : (lags, n, 6, 10) array
-        Regressor at each lag of the bank.
-    parameters : (10,) array
-        Of the load.
-    lag : int
-        Number of its lag.
+    wrench : (n, 6) array
+        At evenly spaced times.
 
     Returns
     -------
     term : (n, 6) array
         Without mean and of unit norm, or 0 where nothing changes.
     """
-    around = np.clip([lag - 1, lag + 1], 0, len(shifted) - 1)
-    rate = (shifted[around[0]] - shifted[around[1]]) @ parameters
+    rate = np.gradient(wrench, axis=0)
     usual = np.sqrt(np.mean(rate**2, axis=0))
     tiny = np.finfo(float).tiny
     term = rate / np.maximum(np.hypot(rate, TURNED * usual), tiny)
@@ -101,3 +107,52 @@ def minimum(
         np.where(ends, FLAT, bend / spacing**2),
         here - 0.5 * bend * offset**2,
     )
+
+
+@dataclass(eq=False)
+class LagCosts:
+    """Costs of loads at each lag of a bank, summed over blocks in groups.
+
+    Parameters
+    ----------
+    lags : (l,) int array
+        In steps of the grid.
+    spacing : float
+        Such a step [s].
+    """
+
+    lags: IntArray
+    spacing: float
+    blocks: int = 0
+    """Number of blocks in them."""
+
+    def __post_init__(self) -> None:
+        self.groups: FloatArray = np.zeros((GROUPS, len(self.lags)))
+
+    @property
+    def total(self) -> FloatArray:
+        """Sum over all groups, (l,)."""
+        return np.asarray(self.groups.sum(axis=0))
+
+    def add(self, costs: FloatArray, kept: float) -> None:
+        """Add the costs (l,) of a block; what earlier ones count is multiplied by `kept`."""
+        self.groups *= kept
+        self.groups[self.blocks % GROUPS] += costs
+        self.blocks += 1
+
+    def include(self, other: LagCosts) -> None:
+        """Add the blocks of another sum over the same lags."""
+        self.groups = self.groups + other.groups
+        self.blocks += other.blocks
+
+    def minimum(self) -> tuple[FloatArray, float]:
+        """Return where the cost is least, without each group and of all, and its std [s]."""
+        total, n = self.total, min(self.blocks, GROUPS)
+        value, curvature, least = minimum(total, self.lags, self.spacing)
+        without, _, _ = minimum(total - self.groups[:n], self.lags, self.spacing)
+        spread = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
+        # Variance of the minimum of a sum of squares in units of its variance: 2 / curvature. The
+        # unit so far is the variance at the nearest lag of the bank.
+        unit = max(float(least / max(total.min(), np.finfo(float).tiny)), 0.0)
+        chance = max(spread, 2.0 * CORRELATION * unit / float(curvature))
+        return np.append(without, value), float(np.sqrt(chance))

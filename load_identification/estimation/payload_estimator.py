@@ -19,6 +19,7 @@ from load_identification.estimation.belief.tool import NO_TOOL, Shared, Tool
 from load_identification.estimation.changes.detection import ChangeDetection
 from load_identification.estimation.changes.first_load import FirstLoad
 from load_identification.estimation.changes.state import State
+from load_identification.estimation.delay_estimate import DelayEstimate
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.excitation import ExcitationMonitor
 from load_identification.estimation.measurement import (
@@ -38,7 +39,6 @@ from load_identification.estimation.payload_estimate import (
 )
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import SystematicErrors, carried_by
-from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.estimation.usable_samples import UsableSamples
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.frames import same_frame
@@ -85,8 +85,8 @@ class PayloadEstimator:
         noise = settings.force_noise, settings.torque_noise
         self._excitation = ExcitationMonitor(*noise, settings.wrench_delay)
         self.changes = ChangeDetection(self.events, settings.changes)
-        errors, gravity = settings.errors, np.array(settings.gravity)
-        self.misfit = MisfitMonitor(gravity, settings.noise, errors.field, errors.joint_friction)
+        e, gravity, held = settings.errors, np.array(settings.gravity), settings.driver_payload
+        self.misfit = MisfitMonitor(gravity, settings.noise, e.field, e.joint_friction, held)
         """Names why no payload explains the measurement, if none does."""
         self._calibration = sensor_offset.CalibrationCheck(self.sensor_offset)
         self._steps = self._largest_steps = np.zeros(2)
@@ -293,8 +293,8 @@ class PayloadEstimator:
         belief = self.changes.settled(self._belief)
         withheld, why = self._withheld()
         if withheld is None:
-            slowly = self.changes.slowly.words(self._ended)
-            claim, why = self._claim(belief, tool), slowly or self.misfit.puzzle
+            slowly, claim = self.changes.slowly.words(self._ended), self._claim(belief, tool)
+            why = slowly or ('' if self.delay.far else self.misfit.puzzle)
             said = self._warnings(claim, self.misfit.ringing)
             return claim.estimate(stamp, self.frame, why, said, not slowly)
         # The cause suspected may be an error larger than expected; the warnings have its value.
@@ -313,7 +313,7 @@ class PayloadEstimator:
         return Claim(belief, tool, excitation, self.settings, doubt)
 
     def _withheld(self) -> tuple[Withheld | None, str]:
-        """Return why nothing is claimed, and the reason in words; None if something is."""
+        """Return why nothing is claimed, in words too; None if something is."""
         if self.usable.after_gap:
             return Withheld.CHANGED, self.usable.after_gap
         if self.misfit.cause:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
-from load_identification.estimation.lagged_fit import fit, friction, gram, minimum
+from load_identification.estimation.delay_estimate import UNKNOWN, WORTH_A_WORD, DelayEstimate
+from load_identification.estimation.lagged_fit import LagCosts, fit, friction, gram
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.wrench_low_pass import HISTORY, LowPassEstimator
 from load_identification.interface.batches import FilteredBatch
@@ -45,22 +47,29 @@ STRIDE = 4
 
 POINTS = BLOCK_NS // (STRIDE * SPACING_NS)
 
-GROUPS = 8
-"""Number of groups over which blocks are distributed in turn, for a jackknife of the minimum."""
+FAR = np.arange(-50, 51)
+"""Lags that are tried where the best one of the bank is at its end, -500 to 500 ms."""
+
+SHIFT = int(FAR[-1] - LAGS[-1])
+"""By so many steps earlier is the wrench then taken, so that no later motion is needed."""
+
+FAR_NS = (2 * int(FAR[-1]) - int(LAGS[-1])) * SPACING_NS + 4 * SMOOTHING_NS
+"""Time before a block that samples must cover for that [ns]."""
+
+KNOWN_FAR, CLEARLY = 0.01, 2.0
+"""Largest standard deviation of such a lag that counts as known [s], and least ratio of the cost
+at the median lag to the least [-]: a load that swings, or friction, fits at none."""
 
 LEAST_BLOCKS, LASTING_BLOCKS = 4, 8
 NOISE_STEPS = 2
 """Least number of blocks, and that from which a delay beyond the bank counts in a contact, where
 friction looks like one; rounds of noise estimation, only the first by the expected noise."""
 
-MEMORY_NS = 30_000_000_000
-"""Time constant of forgetting, in time in motion [ns]."""
+KEPT = float(np.exp(-2.0 / 30.0))
+"""What a block still counts when the next one comes: a time constant of 30 s in motion [-]."""
 
 MOVING = 0.02
 """Rms of angular [rad/s] or linear velocity [m/s] from which a block counts as motion."""
-
-CORRELATION = 2.0
-"""Factor by which correlated neighbouring residuals raise the variance of the minimum [-]."""
 
 MODEL_ERROR = 5e-5
 """Largest error of filter and parabola, measured without noise [s]."""
@@ -72,31 +81,15 @@ SHOWN = 1.1
 """Ratio of the cost at the median lag to the least one from which motion shows the delay [-]: slow
 motion, where every lag fits, leaves up to 1.03."""
 
-WORTH_A_WORD = 0.010
-"""Delay from which a warning is given [s]: half the time over which the filter effectively
-averages, 1 / (2 cutoff) = 25 ms at 20 Hz, rounded down. Its whole window is five times as long,
-but most of it has almost no weight."""
+NEGLIGIBLE = 1.0
+"""Cost of all blocks from which the wrench has changed; it is of the order of their rows [-]."""
 
 LARGEST = float(LAGS[-2]) * SPACING
 """Largest delay that is quantified; beyond it the delay is only known to be larger [s]."""
 
 
-@dataclass(frozen=True)
-class DelayEstimate:
-    """The delay of the wrench's stamps relative to those of the joint states."""
-
-    value_s: float
-    std_s: float
-    """In the sense of the parameter `wrench_delay`, in addition to its setting: positive means
-    that the wrench stamped t was measured at t - value [s]."""
-    known: bool
-    """Whether the standard deviation is small enough for the value to be used."""
-    beyond: bool = False
-    """Whether the delay exceeds `LARGEST` with certainty; `value_s` is then that, with its
-    sign."""
-
-
-UNKNOWN = DelayEstimate(0.0, np.inf, False)
+Look: TypeAlias = Callable[[int, IntArray, FloatArray], None]
+"""Looks for something else in a block: from its beginning [ns], stamps and values before it on."""
 
 
 class DelayEstimator:
@@ -129,30 +122,30 @@ class DelayEstimator:
         self.low_pass.reset()
         self._frame = ''
         self._begin()
-        self._before: tuple[FloatArray, int, DelayEstimate] | None = None
+        self._before: tuple[LagCosts, LagCosts, DelayEstimate] | None = None
         self._waiting: list[FloatArray] = []
         self._waiting_stamps: list[IntArray] = []
         self._start: int | None = None
         self._newest = 0
 
     def _begin(self) -> None:
-        self._costs = np.zeros((GROUPS, len(LAGS)))
-        self._blocks = 0
+        self._costs, self._far = LagCosts(LAGS, SPACING), LagCosts(FAR, SPACING)
 
     def begin_unresolved(self) -> None:
         """Begin anew after a change, which may be one of the stamps; what was found is kept."""
         if self._before is None:
-            self._before = self._costs, self._blocks, self.estimate
+            self._before = self._costs, self._far, self.estimate
             self._begin()
 
     def end_unresolved(self) -> None:
         """Use again what was found before, unless another delay, no friction's, is known since."""
         if self._before is not None:
-            costs, blocks, before = self._before
+            costs, far, before = self._before
             if not (before.known or before.beyond):
-                self._costs, self._blocks = costs + self._costs, blocks + self._blocks
+                self._costs.include(costs)
+                self._far.include(far)
             elif abs(self.estimate.value_s - before.value_s) <= WORTH_A_WORD:
-                self._costs, self._blocks, self.estimate = self._before
+                self._costs, self._far, self.estimate = self._before
         self._before = None
 
     def update(self, batch: FilteredBatch) -> None:
@@ -180,59 +173,76 @@ class DelayEstimator:
         stamps, values = np.concatenate(self._waiting_stamps), np.concatenate(self._waiting)
         usable = np.isfinite(values[:, :12]).all(axis=1)
         stamps, values = stamps[usable], values[usable]
-        blocks = self._blocks
+        blocks = self._costs.blocks
         while stamps.size and stamps[-1] >= start + BLOCK_NS + MARGIN_NS:
-            wanted = start - EARLIER_NS, start - MARGIN_NS, start + BLOCK_NS + MARGIN_NS
-            earlier, first, last = stamps.searchsorted(wanted)
-            mine, longer = slice(first, last + 1), slice(earlier, last + 1)
-            gaps = np.diff(stamps[mine], prepend=start - MARGIN_NS) > JOINED_NS
-            if gaps.any():
-                start = int(stamps[mine][gaps][-1]) + MARGIN_NS
-            else:
-                late = self._add(start, stamps[mine], values[mine])
-                gaps = np.diff(stamps[longer], prepend=start - EARLIER_NS) > JOINED_NS
-                if late and not gaps.any():
-                    self._look_for_low_pass(start, stamps[longer], values[longer])
-                start += BLOCK_NS
+            end = start + BLOCK_NS + MARGIN_NS
+            rows, gap = _between(stamps, start - MARGIN_NS, end)
+            if gap is not None:
+                start = gap + MARGIN_NS
+                continue
+            for look, earlier in self._add(start, stamps[rows], values[rows]):
+                rows, gap = _between(stamps, start - earlier, end)
+                if gap is None:
+                    look(start, stamps[rows], values[rows])
+            start += BLOCK_NS
         self._start = start
-        kept = stamps.searchsorted(start - EARLIER_NS)
+        kept = stamps.searchsorted(start - max(EARLIER_NS, FAR_NS))
         self._waiting_stamps, self._waiting = [stamps[kept:]], [values[kept:]]
-        if self._blocks > blocks:
+        if self._costs.blocks > blocks:
             self._solve()
 
-    def _add(self, start: int, stamps: IntArray, values: FloatArray) -> bool:
-        """Add the costs of a block if it has information; return whether it may be low-passed."""
+    def _add(self, start: int, stamps: IntArray, values: FloatArray) -> list[tuple[Look, int]]:
+        """Add the costs of a block if it has information.
+
+        Returns
+        -------
+        list of (function, int)
+            What to look for besides, and the time before the block that it needs [ns].
+        """
         speed = np.sqrt(np.mean(np.sum(values[:, [3, 4, 5, 9, 10, 11]] ** 2, axis=1)))
         if speed < MOVING:
-            return False
+            return []
         regressor, wrench = self._on_grid(start, stamps, values)
         wrench = wrench - wrench.mean(axis=0)
         channels = np.isfinite(wrench).all(axis=0)
         if not channels.any():
-            return False
+            return []
         wrench[:, ~channels] = 0.0
         shifted = regressor[LAGS[-1] + STRIDE * np.arange(POINTS) - LAGS[:, None]]
         shifted = shifted - shifted.mean(axis=1, keepdims=True)
         shifted[:, :, ~channels] = 0.0
         rows = (POINTS - 1) * channels.reshape(2, 3).sum(axis=1)
-        fitted, costs = self._fit(shifted, wrench, rows)
-        best = int(np.argmin(costs))
+        best = int(np.argmin(self._fit(shifted, wrench, rows)[1]))
         # Taken out of both sides, a term counts as estimated, with a size of its own per channel.
-        term = friction(shifted, fitted[best], best)
+        term = friction(wrench)
         shifted -= term[:, :, None] * np.einsum('nc,lnck->lck', term, shifted)[:, None]
         wrench -= term * np.sum(term * wrench, axis=0)
-        self._costs *= np.exp(-BLOCK_NS / MEMORY_NS)
-        self._costs[self._blocks % GROUPS] += self._fit(shifted, wrench, rows)[1]
-        self._blocks += 1
+        self._costs.add(self._fit(shifted, wrench, rows)[1], KEPT)
         late = self._corrected or bool(LAGS[best] >= LATE)
         if not late:
             self.low_pass.on_time()
-        # What a low-pass needs to know is that of all channels.
-        return bool(channels.all()) and late
+        looks: list[tuple[Look, int]] = []
+        # What both need to know is that of all channels.
+        if late and channels.all():
+            looks.append((self._look_for_low_pass, EARLIER_NS))
+        if best in (0, len(LAGS) - 1) and channels.all():
+            looks.append((self._look_far, FAR_NS))
+        return looks
+
+    def _look_far(self, start: int, stamps: IntArray, values: FloatArray) -> None:
+        """Add the costs at lags beyond the bank, of a wrench that is `SHIFT` earlier."""
+        reach = int(FAR[-1])
+        regressor, wrench = self._on_grid(start - SHIFT * SPACING_NS, stamps, values, reach, reach)
+        wrench = wrench - wrench.mean(axis=0)
+        if np.isfinite(wrench).all():
+            shifted = regressor[reach + STRIDE * np.arange(POINTS) - FAR[:, None]]
+            shifted = shifted - shifted.mean(axis=1, keepdims=True)
+            rows = np.full(2, 3 * (POINTS - 1))
+            self._far.add(self._fit(shifted, wrench, rows)[1], KEPT)
 
     def _look_for_low_pass(self, start: int, stamps: IntArray, values: FloatArray) -> None:
         """Look for one in a block of samples that begins `EARLIER_NS` before."""
-        regressor, wrench = self._on_grid(start, stamps, values, HISTORY)
+        regressor, wrench = self._on_grid(start, stamps, values, HISTORY + int(LAGS[-1]))
         wrench = wrench - wrench.mean(axis=0)
         rows = np.full(2, 3 * (POINTS - 1))
 
@@ -261,14 +271,19 @@ class DelayEstimator:
         return fit(force, torque, noise)
 
     def _on_grid(
-        self, start: int, stamps: IntArray, values: FloatArray, earlier: int = 0
+        self,
+        start: int,
+        stamps: IntArray,
+        values: FloatArray,
+        before: int = int(LAGS[-1]),
+        after: int = int(LAGS[-1]),
     ) -> tuple[FloatArray, FloatArray]:
         """Return -A (., 6, 10) at every point of the grid and the wrench at every fourth.
 
-        `earlier`: number of points of -A before those of all lags.
+        `before`, `after`: numbers of points of -A before the first wrench and after the last.
         """
         times = (stamps - start) / SMOOTHING_NS
-        grid = np.arange(LAGS[0] - earlier, STRIDE * (POINTS - 1) + LAGS[-1] + 1)
+        grid = np.arange(-before, STRIDE * (POINTS - 1) + after + 1)
         away = (grid * (SPACING_NS / SMOOTHING_NS))[:, None] - times
         # Each sample is weighted by the time it represents, and a local straight line is fitted:
         # uneven stamps cause no shift.
@@ -278,7 +293,7 @@ class DelayEstimator:
         )
         kernel *= (second - first * away) / (zeroth * second - first**2)
         regressor = -wrench_regressor(values[:, :3], values[:, 3:6], values[:, 6:9])
-        at_wrench = kernel[earlier + LAGS[-1] : len(grid) - LAGS[-1] : STRIDE]
+        at_wrench = kernel[before : len(grid) - after : STRIDE]
         return (
             (kernel @ regressor.reshape(len(stamps), -1)).reshape(-1, 6, 10),
             at_wrench @ values[:, 12:],
@@ -286,44 +301,39 @@ class DelayEstimator:
 
     def _solve(self) -> None:
         """Find the minimum of the cost with all groups, and leaving out each of them."""
-        if self._blocks < LEAST_BLOCKS:
+        if self._costs.blocks < LEAST_BLOCKS:
             return
-        total, n = self._costs.sum(axis=0), min(self._blocks, GROUPS)
-        value, curvature, least = minimum(total, LAGS, SPACING)
-        without, _, _ = minimum(total - self._costs[:n], LAGS, SPACING)
-        spread = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
-        # Variance of the minimum of a sum of squares in units of its variance: 2 / curvature. The
-        # unit so far is the variance at the nearest lag of the bank.
-        unit = max(float(least / max(total.min(), np.finfo(float).tiny)), 0.0)
-        chance = max(spread, 2.0 * CORRELATION * unit / float(curvature))
-        std = float(np.sqrt(chance + MODEL_ERROR**2))
-        every = np.append(without, value)
-        if np.median(total) < SHOWN * total.min():
-            found = DelayEstimate(float(value), std, False)
+        total = self._costs.total
+        every, std = self._costs.minimum()
+        value, std = float(every[-1]), float(np.hypot(std, MODEL_ERROR))
+        if np.median(total) < SHOWN * max(total.min(), NEGLIGIBLE):
+            found = DelayEstimate(value, std, False)
         elif bool(np.all(every > LARGEST) or np.all(every < -LARGEST)):
             found = DelayEstimate(float(np.sign(value)) * LARGEST, np.inf, False, True)
         else:
             known = bool(std <= KNOWN and np.all(np.abs(every) <= LARGEST))
-            found = DelayEstimate(float(value), std, known)
-        lasts = found.beyond and self._blocks >= LASTING_BLOCKS
+            found = DelayEstimate(value, std, known)
+        if not found.known:
+            found = self._found_far() or found
+        lasts = found.beyond and self._costs.blocks >= LASTING_BLOCKS
         self.estimate = found if found.known or lasts or not self._before else self._before[2]
 
+    def _found_far(self) -> DelayEstimate | None:
+        """Return a delay beyond the bank, None where it is not known."""
+        if self._far.blocks < max(LEAST_BLOCKS, self._costs.blocks / 2):
+            return None
+        total = self._far.total
+        every, std = self._far.minimum()
+        inside = np.all(np.abs(every) < float(FAR[-2]) * SPACING)
+        clear = np.median(total) > CLEARLY * total.min()
+        if not inside or not clear or std > KNOWN_FAR or abs(every[-1]) < LARGEST:
+            return None
+        return DelayEstimate(float(every[-1]), std, False, True)
 
-def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:
-    """Describe a delay and its remedy; empty if it is small or not significant.
 
-    `wrench_delay` is the parameter's present value [s].
-    """
-    sense = 'older' if estimate.value_s > 0.0 else 'younger'
-    size, error = 1e3 * abs(estimate.value_s), 1.96e3 * estimate.std_s
-    if estimate.beyond:
-        return (
-            f'wrench is more than {size:.0f} ms {sense} than the joint stamps: '
-            'stale data under fresh stamps, or a load that swings?'
-        )
-    if not estimate.known or size - error <= 1e3 * WORTH_A_WORD:
-        return ''
-    return (
-        f'wrench is {size:.1f} ± {error:.1f} ms {sense} than the joint stamps: '
-        f'set wrench_delay to {wrench_delay + estimate.value_s:.4f}'
-    )
+def _between(stamps: IntArray, begin: int, end: int) -> tuple[slice, int | None]:
+    """Return the samples between two stamps, and the last one after a gap; None: there is none."""
+    first, last = stamps.searchsorted([begin, end])
+    rows = slice(int(first), int(last) + 1)
+    after = stamps[rows][np.diff(stamps[rows], prepend=begin) > JOINED_NS]
+    return rows, int(after[-1]) if after.size else None

@@ -30,10 +30,11 @@ OF_MEAN = 0.443
 HISTORY = 60
 """Points of the grid before those of all lags, 0.6 s: low-passes settle there."""
 
-ALONE = np.arange(-6, 26)
+ALONE = np.arange(-6, 51)
 BESIDE = np.arange(-1, 4)
 """Lags that are tried alone, and beside each low-pass, in steps of the grid [-]. A low-pass of
-second order at 1.5 Hz is a delay of 150 ms; beside it there is transport."""
+second order at 1.5 Hz is a delay of 150 ms; beside it there is transport. Clocks may be half a
+second apart."""
 
 EARLIEST = -8
 """Least lag that the grid has points for."""
@@ -50,7 +51,8 @@ STAYS = 0.5
 """Share of the logarithms of both down to which a low-pass that is found stays so [-]."""
 
 PUNCTUAL = 3
-"""Consecutive blocks in which the wrench is not late after which nothing low-passes it [-]."""
+"""Consecutive blocks in which the wrench is not late, or a load fits by `CLEAR` worse behind the
+low-pass that was found, after which nothing low-passes it [-]."""
 
 LEAST_COST = 1e-9
 """A negligible cost; costs are of the order of their number of rows, 0 of a wrench that is 0."""
@@ -131,11 +133,20 @@ class LowPassEstimator:
         fine = [_at(motion, places, lag) for motion, lag in zip(behind, best, strict=True)]
         alone, *others = np.log(np.maximum(fit(np.array(fine)), LEAST_COST))
         gain = (alone - np.array(others)).reshape(self._gain.shape)
-        self._punctual = 0
+        if self.found is None or gain[self._place(self.found)] > -np.log(CLEAR):
+            self._punctual = 0
+        else:
+            self.on_time()
         self._gain = KEPT * self._gain + gain
         self._weight = KEPT * self._weight + 1.0
         self._blocks += 1
         self.found = self._judged()
+
+    @staticmethod
+    def _place(found: LowPass) -> tuple[int, int]:
+        """Return the place of a low-pass among those that are tried."""
+        nearest = np.argmin(np.abs(np.log(CUTOFFS / found.cutoff)))
+        return [*KINDS].index(found.kind), int(nearest)
 
     def _low_passed(self, regressor: FloatArray, kind: str, cutoff: float) -> FloatArray:
         """Return a regressor on the grid behind a low-pass, in its steady state at first."""

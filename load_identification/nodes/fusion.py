@@ -11,6 +11,7 @@ from load_identification.nodes.diagnostics import LOOK, WARNING, PipelineNode, S
 from load_identification.nodes.transport.inputs import RawInputs
 from load_identification.nodes.transport.publishers import SynchronizedPublisher
 from load_identification.pipeline import settings
+from load_identification.signals.synchronizer import MOSTLY, SHARE
 
 MANY, LATELY = 10, 0.5
 """Number of unmeasurable samples within a duration [s] from which on they are a fault."""
@@ -26,15 +27,6 @@ WRONG = {
     'wrench_frame_changed': 'in another frame than the others: two sensors?',
 }
 """Causes of samples that cannot have been measured, by reason of the drop, in words."""
-
-SHARE = 0.2
-"""Share of the wrenches dropped for one reason from which on it is said [-]."""
-
-MOSTLY = {
-    'wrench_stamp_not_increasing': 'stamps not later than the one before: sent out of order, or '
-    'by two publishers?'
-}
-"""Causes of dropping so many, by reason, in words; of others the reason is named."""
 
 
 class FusionNode(PipelineNode):

@@ -280,7 +280,8 @@ class WristIdentifier(Identifier):
         earlier = '' if stage.implausible else stage.limits.last
         two = self._front.synchronizer.sources.last
         wrong = self._front.synchronizer.joints.wrong_velocities
-        return '; '.join(filter(None, (two, wrong, stage.words, earlier)))
+        often = self._front.synchronizer.often_dropped
+        return '; '.join(filter(None, (two, wrong, often, stage.words, earlier)))
 
     def result(self) -> Identification:
         """Return the result; raise RecordingError if most positions are beyond all limits too."""
@@ -295,16 +296,16 @@ class WristIdentifier(Identifier):
     def lacking(self, dropped: Counter[str]) -> str:
         if self._apart:
             return f'dropped {in_words(dropped)}; {self._apart}' if dropped else self._apart
+        synchronizer, health = self._front.synchronizer, self._front.motion_filter.health
+        dead = health.words if all(health.dead) else ''
         if dropped:
-            synchronizer, health = self._front.synchronizer, self._front.motion_filter.health
-            why = synchronizer.sources.last or self._front.motion_filter.limits.last
-            why = why or (health.words if all(health.dead) else '')
+            why = synchronizer.sources.last or self._front.motion_filter.limits.last or dead
             # Where some samples were complete, nothing has stopped all.
             why = why or self._front.motion_filter.bunched
             why = why or ('' if synchronizer.given else synchronizer.why_nothing(dropped))
             return f'dropped {in_words(dropped)}; {why or "see docs/interface.md"}'
         window = 2 * self._front.motion_filter.differentiator.delay
-        return f'no piece without a gap is as long as the filter, {window:.3f} s'
+        return dead or f'no piece without a gap is as long as the filter, {window:.3f} s'
 
 
 def identify(

@@ -33,6 +33,16 @@ REFUSED = {
 }
 """Warnings for unusable messages, by reason; shown where no usable ones arrive."""
 
+SHARE = 0.2
+"""Share of the wrenches dropped for one reason from which on it is said [-]."""
+
+MOSTLY = {
+    'wrench_stamp_not_increasing': 'stamps not later than the one before: several read together '
+    'and stamped then, sent out of order, or two publishers? have the driver stamp samples when '
+    'they are measured'
+}
+"""Causes of dropping so many, by reason, in words; of others the reason is named."""
+
 CLOCKS = 0.2
 """Difference of stamps beyond which two streams are reported to have different clocks [s]."""
 
@@ -56,6 +66,8 @@ class Synchronizer:
         self.dropped: Counter[str] = Counter()
         self.given = 0
         """Number of samples returned."""
+        self.received = 0
+        """Number of wrenches received."""
         self.apart = 0.0
         """Stamp of the newest wrench minus that of the newest joint state, as one came [s]."""
         self._delay = round(wrench_delay * 1e9)
@@ -119,6 +131,7 @@ class Synchronizer:
         """Pass usable wrenches through their stamp gate."""
         stamps, values = [np.empty(0, dtype=np.int64)], [np.empty((0, 6))]
         batches = [batch for batch in batches if batch.stamps.size]
+        self.received += sum(len(batch.stamps) for batch in batches)
         for batch in batches:
             if self.frame is None:
                 self.frame = batch.frame
@@ -210,6 +223,15 @@ class Synchronizer:
         # A wrench may need two joint states before those around it.
         reach = min(last, oldest - self._delay) - 3 * self._max_gap
         self.joints.trim(max(reach, last - self._hold - 2 * self._max_gap))
+
+    @property
+    def often_dropped(self) -> str:
+        """Which reason of `MOSTLY` many of all wrenches so far were dropped for; empty: none."""
+        return '; '.join(
+            f'{self.dropped[reason]} of {self.received} wrenches dropped: {why}'
+            for reason, why in MOSTLY.items()
+            if self.dropped[reason] > SHARE * self.received
+        )
 
     def out_of_step(self, apart: float) -> str:
         """Return a warning if the stamps of the two streams are far apart [s]; empty otherwise."""

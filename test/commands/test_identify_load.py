@@ -88,6 +88,37 @@ def test_a_second_publisher_of_zeros_is_named(
     assert 'two publishers give different positions of joint_4: stop one' in words
 
 
+def test_wrenches_that_share_a_stamp_are_said_to_be_dropped(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten at a time, as of a driver that reads a buffer and stamps what it reads alike."""
+    sent = wrenches(replace(short, stamps=short.stamps // 50_000_000 * 50_000_000))
+    main([str(write(tmp_path / 'bag', [description(), *joint_states(short), *sent]))])
+    words = ' '.join(capsys.readouterr().out.split())
+    assert re.search(
+        r'\d+ of 121 wrenches dropped: stamps not later than the one before: several read '
+        'together and stamped then, .* have the driver stamp samples when they are measured',
+        words,
+    )
+
+
+@pytest.mark.parametrize('subtracts', [True, False])
+def test_a_payload_that_the_driver_does_not_subtract_is_named(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str], subtracts: bool
+) -> None:
+    """A mass had been claimed that was too large."""
+    taken = 0.42 * np.pad(sim.motion.gravity, ((0, 0), (0, 3)))
+    path = recorded(tmp_path, sim, wrench=sim.wrench - taken if subtracts else sim.wrench)
+    file = parameter_file(tmp_path, driver_payload_mass=0.42)
+    assert main([str(path), '--params', str(file)]) == (0 if subtracts else 1)
+    words = ' '.join(capsys.readouterr().out.split())
+    assert 'Driver weight of 0.42 kg added back, see driver_payload_mass' in words
+    named = (
+        'driver_payload_mass is 0.42, but the driver does not take that off; set it to' in words
+    )
+    assert named != subtracts
+
+
 def test_simulated_payload_and_offset_are_found(bag: Path, tmp_path: Path) -> None:
     output = tmp_path / 'estimate.yaml'
     assert main([str(bag), '--output', str(output)]) == 0

@@ -142,6 +142,10 @@ FIELDS = ('stamps', 'position', 'velocity', 'wrench')
             ],
             r'dropped stamps_bunched \d+; stamps of /wrench come in bunches every 30 ms: have',
         ),
+        (
+            lambda sim: whole(replace(sim, wrench=np.zeros_like(sim.wrench))),
+            'could be used: fx, fy, fz, tx, ty, tz absent: no value but zero',
+        ),
         # The first joint states are late, which is not why.
         (
             lambda sim: [

@@ -19,9 +19,9 @@ from filtered_samples import (
 )
 
 from load_identification.estimation.belief.claim import OUT_OF_STEP
+from load_identification.estimation.delay_estimate import DelayEstimate
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.simulation.robots import PUMA
 

@@ -8,67 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from shifted_wrench import CASE, NOISE, found, ideal
 
+from load_identification.estimation.delay_estimate import UNKNOWN, DelayEstimate, delay_warning
 from load_identification.estimation.excitation import ExcitationMonitor
-from load_identification.estimation.time_delay import (
-    LARGEST,
-    UNKNOWN,
-    DelayEstimate,
-    DelayEstimator,
-    delay_warning,
-)
+from load_identification.estimation.time_delay import DelayEstimator
 from load_identification.interface.batches import FilteredBatch
-from load_identification.model.robot import Robot
-from load_identification.motion.joint_path import JointPath
-from load_identification.motion.limits import Limits
-from load_identification.motion.sines import random_sines
 from load_identification.simulation.monte_carlo import Case
-from load_identification.simulation.robots import MOUNTS
-from load_identification.simulation.sensors import Recording, SensorModel, load_wrench
-from load_identification.typing_aliases import FloatArray
-
-SENSORS = SensorModel(force_step=0.0, torque_step=0.0)
-CASE = Case(duration=14.0, sensors=SENSORS)
-OFFSET = np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])
-NOISE = np.repeat([0.03, 0.0016], 3)
-"""What a filter of 20 Hz leaves of 0.1 N and 0.005 N·m per sample at 500 Hz."""
-
-
-def ideal(
-    lag: float = 0.0,
-    duration: float = 14.0,
-    seed: int = 0,
-    noise: FloatArray = NOISE,
-    case: Case = CASE,
-    rate: float = 50.0,
-) -> FilteredBatch:
-    """Return what an ideal filter would: exact motion, and the wrench of `lag` seconds before."""
-    mount = MOUNTS[case.mount]
-    robot = Robot(mount.urdf, mount.sensor_frame)
-    lower, upper, limit = map(np.array, (mount.lower, mount.upper, mount.velocity_limit))
-    trajectory = JointPath(
-        (random_sines((lower + upper) / 2.0, Limits(lower, upper, limit), duration, 1),)
-    )
-    times = np.arange(int(duration * rate)) / rate
-    motion = robot.motion(*trajectory.sample(times))
-    wrench = load_wrench(case.payload, robot.motion(*trajectory.sample(times - lag))) + OFFSET
-    wrench = wrench + noise * np.random.default_rng(seed).standard_normal(wrench.shape)
-    return FilteredBatch(
-        frame=mount.sensor_frame,
-        stamps=np.round((100.0 + times) * 1e9).astype(np.int64),
-        wrench=wrench,
-        linear_velocity=motion.linear_velocity,
-        angular_velocity=motion.angular_velocity,
-        linear_acceleration=motion.linear_acceleration,
-        angular_acceleration=motion.angular_acceleration,
-    )
-
-
-def found(*batches: FilteredBatch) -> DelayEstimate:
-    estimator = DelayEstimator(0.05, 0.003)
-    for batch in batches:
-        estimator.update(batch)
-    return estimator.estimate
+from load_identification.simulation.sensors import Recording, SensorModel
 
 
 def recovered(case: Case, recording: Recording, lag: float = 0.0) -> DelayEstimate:
@@ -135,7 +82,7 @@ def test_uneven_filtered_stamps_shift_nothing() -> None:
     """At 125 Hz the filter's outputs are 16 and 24 ms apart by turns."""
     case = replace(CASE, rate=125.0)
     estimate = recovered(case, case.measured(case.record(), 4), 0.015)
-    assert abs(estimate.value_s - 0.015) <= 4e-4  # some 2 of its standard deviations
+    assert abs(estimate.value_s - 0.015) <= 6e-4  # 2.5 of its standard deviations
 
 
 @pytest.mark.parametrize('mount', ['six_joints', 'scara', 'seven_joints'])
@@ -211,14 +158,6 @@ def test_rest_takes_nothing_from_what_is_known() -> None:
     before, after = found(batch), found(batch, standing)
     assert after.value_s == pytest.approx(before.value_s, abs=2e-4)  # one more block, half of it
     assert after.known
-
-
-def test_a_lag_out_of_reach_is_said_to_be_that() -> None:
-    estimate = found(ideal(0.140))
-    assert estimate.beyond
-    assert not estimate.known
-    assert estimate.value_s == LARGEST
-    assert delay_warning(estimate).startswith('wrench is more than 90 ms older')
 
 
 @pytest.mark.parametrize('seed', [0, 4, 6])

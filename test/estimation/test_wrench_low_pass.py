@@ -164,12 +164,14 @@ def test_what_to_set_is_said_where_it_is_known() -> None:
     assert low_pass_warning(low_pass, 0.0, 0.01).endswith('; if neither can be done, move slowly')
 
 
-def test_a_filter_that_is_switched_off_is_named_no_more() -> None:
-    monitor = ExcitationMonitor(0.05, 0.003)
-    for batch in worked_with(('first', 1.5))[1]:
+@pytest.mark.parametrize('delay', [0.0, 0.03])
+def test_a_filter_that_is_switched_off_is_named_no_more(delay: float) -> None:
+    """With `wrench_delay` set no block counts as late: what was found had to be forgotten."""
+    monitor = ExcitationMonitor(0.05, 0.003, delay)
+    for batch in worked_with(('first', 1.5), seconds=30.0)[1]:
         monitor.update(batch)
     assert monitor.delay_words.startswith('the wrench is low-passed')
-    then = worked_with(None, seconds=20.0)[1]
+    then = worked_with(None, seconds=10.0, seed=2)[1]
     later = int(batch.stamps[-1]) + 50_000_000 - int(then[0].stamps[0])
     for batch in then:
         monitor.update(replace(batch, stamps=batch.stamps + later))

@@ -60,6 +60,8 @@ class Evidence:
     friction: FloatArray
     """Derivatives of the wrench by friction of the last joint, each in units of what it may be,
     (N, 6, 3) [N, N m]; (N, 6, 0) if it is unknown or excluded."""
+    added: FloatArray
+    """Mass whose weight is added because the driver is said to take it off, (N,) [kg]."""
 
     @property
     def directions(self) -> int:
@@ -97,11 +99,11 @@ class Store:
     """The averages of the newest blocks; of those in one pose only a few are kept.
 
     `gravity` (3,) is that in the root; the samples contain it in S [m/s²]. `friction` is the
-    expected std of friction of the last joint [N m].
+    expected std of friction of the last joint [N m], `added` a mass as in `Evidence` [kg].
     """
 
-    def __init__(self, gravity: FloatArray, friction: float) -> None:
-        self._gravity, self._friction = gravity, friction
+    def __init__(self, gravity: FloatArray, friction: float, added: float = 0.0) -> None:
+        self._gravity, self._friction, self._added = gravity, friction, added
         self._new: list[FilteredBatch] = []
         self._kept: Evidence | None = None
         self.robot: Robot | None = None
@@ -123,7 +125,7 @@ class Store:
         usable = [block for block in map(complete, self._new) if len(block.stamps)]
         self._new = []
         if usable:
-            new = averages(usable, self._gravity, self._friction)
+            new = averages(usable, self._gravity, self._friction, self._added)
             both = new if self._kept is None else self._kept.followed_by(new)
             self._kept = both.select(slice(-MOST, None))
         return self._kept
@@ -135,7 +137,9 @@ def complete(samples: FilteredBatch) -> FilteredBatch:
     return samples if finite.all() else samples.select(finite)
 
 
-def averages(blocks: list[FilteredBatch], gravity: FloatArray, friction: float = 0.0) -> Evidence:
+def averages(
+    blocks: list[FilteredBatch], gravity: FloatArray, friction: float = 0.0, added: float = 0.0
+) -> Evidence:
     """Average the samples within each block, see `Evidence` and `Store`."""
     counts = np.array([len(block.stamps) for block in blocks])
     starts = np.cumsum(counts) - counts
@@ -163,6 +167,7 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray, friction: float =
         joint_motion=mean(samples.joint_motion),
         time=samples.stamps[starts] / NS,
         friction=mean(felt * parts[: felt.shape[2]]),
+        added=np.full(len(blocks), added),
     )
 
 

@@ -38,10 +38,11 @@ ARM = 0.15
 """Ordinary distance of a centre of mass from the sensor [m]."""
 
 
-def weightless(task: Problem, gravity: FloatArray) -> Trial:
+def weightless(task: Problem, gravity: FloatArray, added: float = 0.0) -> Trial:
     """Test weight that is taken off: all of the load's, or that of another mass elsewhere.
 
-    `gravity` (3,) as configured, in the root; the root is known.
+    `gravity` (3,) as configured, in the root; the root is known. `added` as in `Evidence` [kg]:
+    where some is, too much may be.
     """
     upright = gravity / np.linalg.norm(gravity)
     # Effect on the wrench of the mass and first moment that are taken off.
@@ -56,14 +57,16 @@ def weightless(task: Problem, gravity: FloatArray) -> Trial:
         return Trial(
             Kind.WEIGHTLESS, without, NOTHING, lambda _: words.WEIGHTLESS, bare, size=mass
         )
+    too_much = bool(added) and mass < 0.0 and found[0] > mass
     # Twice the weight taken off is gravity that points the other way.
-    if min(found[0], mass) <= 0.0 or reversed_ < as_well:
+    if (min(found[0], mass) <= 0.0 and not too_much) or reversed_ < as_well:
         left = np.inf
+    say = partial(words.added_back, added) if too_much else words.taken_off
     return Trial(
         Kind.WEIGHTLESS,
         left,
         np.asarray(1.0 / np.linalg.inv(information)[:1, :1]),
-        partial(words.taken_off, mass, taken[1:] / mass),
+        partial(say, abs(mass), taken[1:] / mass),
         (task.matrix, task.wrench - weight @ taken),
         size=mass,
     )

@@ -200,7 +200,8 @@ def judged(
     scaled = units(task)
     place = displaced(task, evidence)
     independent = task.count / crowd
-    lifted = [weightless(task, gravity)] if evidence.carried.shape[3] else []
+    added = float(evidence.added.max())
+    lifted = [weightless(task, gravity, added)] if evidence.carried.shape[3] else []
     sure = {
         trial.kind: trial.sureness(crowd, independent * (now - trial.left))
         for trial in (scaled, *lifted)

@@ -116,6 +116,16 @@ def taken_off(mass: float, centre: FloatArray, std: float) -> str:
     )
 
 
+def added_back(added: float, mass: float, centre: FloatArray, std: float) -> str:
+    """Report a weight without inertia that is too much, where that of `added` [kg] is added."""
+    at = ', '.join(f'{x + 0.0:.3f}' for x in centre)
+    return (
+        f'the wrench has the weight of {mass:.3g} ± {INTERVAL * std:.2g} kg at [{at}] m too much, '
+        f'whose inertia is not there: driver_payload_mass is {added:g}, but the driver does not '
+        'take that off; set it to what the driver does, 0 if it leaves the weight in the wrench'
+    )
+
+
 def world(turn: FloatArray, std: float) -> str:
     """Report that the wrench is expressed in a frame that does not turn with the sensor.
 
