@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from load_identification.estimation.advice.advice import advise
+from load_identification.estimation.advice.advice import advise, smoother
 from load_identification.estimation.advice.predicted_covariance import (
     POSE,
     Knowledge,
@@ -286,7 +286,8 @@ class ExcitationMonitor:
         now = predicted_std(knowledge, knowledge.information[None])[0]
         widened = np.clip(claim.in_message_order[1] / now, 1.0, MOST_WIDENED)
         knowledge = replace(knowledge, widened=widened)
-        return advise(knowledge, claim.judgement, claim.settings.requirements, axes).text
+        advised = advise(knowledge, claim.judgement, claim.settings.requirements, axes).text
+        return '; '.join(filter(None, (advised, smoother(claim.judgement, claim.causes))))
 
 
 def _keeps_level(batch: FilteredBatch, before: bool) -> bool:

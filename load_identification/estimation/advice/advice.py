@@ -22,6 +22,7 @@ from load_identification.estimation.advice.predicted_covariance import (
     triangular,
     turns,
 )
+from load_identification.estimation.belief.error_budget import CAUSES
 from load_identification.estimation.identifiability import (
     CENTER_OF_MASS,
     FASTER,
@@ -69,6 +70,11 @@ ERRORS = {
 }
 """Classes of errors in words, and what to do where no turn makes them cancel; the parameters are
 standard deviations."""
+
+SWAY = CAUSES.index('sway')
+
+SMOOTHLY = 'move more smoothly: what rings after each jerk leaves most of it open'
+"""Advice where sway is the leading source of an uncertainty, see `belief.sway`."""
 
 WATER = 1000.0
 """Density [kg/m³]."""
@@ -157,6 +163,18 @@ def advise(
         most = int(gained[np.argmin(std[gained] / now[gained])])
         text += _cancelled(knowledge, prospect.information[chosen], most)
     return Advice(text, motion, std)
+
+
+def smoother(judgement: Identifiability, causes: FloatArray) -> str:
+    """Return the advice to move more smoothly where sway leaves most of what is lacking.
+
+    `causes` (causes, 4) are the variances of mass and centre of mass by `CAUSES`. Empty: it does
+    not.
+    """
+    places = np.arange(10)[PLACES.get(judgement.lacking, slice(0))]
+    places = places[(places < causes.shape[1]) & ~judgement.identified[places]]
+    known = places[np.isfinite(causes[:, places]).all(axis=0)]
+    return SMOOTHLY if (np.argmax(causes[:, known], axis=0) == SWAY).any() else ''
 
 
 def _inertial_torque(

@@ -189,11 +189,15 @@ class Claim:
         ]
 
     def _shown(self) -> Mapping[str, CalibrationValue]:
-        """Return the errors of the cell whose std is below `SHOWN` of the prior by motion."""
+        """Return the errors of the cell whose std is below `SHOWN` of the prior by motion.
+
+        The sway only where anything rings.
+        """
+        rings = self.belief.memory.sway.rings
         return {
             name: CalibrationValue(value, std)
             for name, value, std, prior in self.errors_of_the_cell
-            if std < SHOWN * prior
+            if std < SHOWN * prior and (rings or name != 'sway')
         }
 
     @property

@@ -43,8 +43,15 @@ WORDS = (
     'the load changes slowly, as in pouring, or something pulls at it or the offset drifts along '
     'gravity: nothing is claimed until it was constant for 10 s; if the arm rests, move it'
 )
-SLOWLY = 'slowly'
-"""Note of the event."""
+OR_ERRORS = (
+    'the load changes slowly, or so errors of the cell look, which systematic_errors: none leaves '
+    'out: set it to ordinary, unless you pour or fill; nothing is claimed until the load was '
+    'constant for 10 s; if the arm rests, move it'
+)
+"""The same where errors of the cell are switched off."""
+
+SLOWLY, SLOWLY_OR_ERRORS = 'slowly', 'slowly, or errors of the cell: systematic_errors is none'
+"""Note of the event, and where errors of the cell are switched off."""
 
 
 class SlowChange:
@@ -59,7 +66,7 @@ class SlowChange:
         self._led: tuple[int, FloatArray, FloatArray] | None = None
         """The likeliest of these members then; mass and first moment by it, their std."""
         self._anew = False
-        self._turned = 0
+        self._turned, self._exact = 0, False
         self.rest_anew()
 
     def rest_anew(self) -> None:
@@ -74,6 +81,7 @@ class SlowChange:
         event, and the load is identified anew: a gain of 0.5 % is one of the present mass.
         """
         stamp, bank = block.stamp, belief.model.bank
+        self._exact = not (belief.model.systematic.size or belief.model.pose.used)
         if self._facing is None or angle_between(self._facing, block.direction) > TURNED:
             self._facing, self._turned = block.direction, stamp
         walks = bank.pouring > 0.0
@@ -106,7 +114,8 @@ class SlowChange:
         known = belief.knowledge
         if abs(known.body[0] - at) < SURE * np.sqrt(known.covariance[0, 0]):
             return belief
-        self._events.add(EventKind.LOAD_CHANGED, stamp, SLOWLY)
+        note = SLOWLY_OR_ERRORS if self._exact else SLOWLY
+        self._events.add(EventKind.LOAD_CHANGED, stamp, note)
         return belief.without(belief.model.places(belief.model.body))
 
     def _has_walked(self, belief: Belief, walks: BoolArray) -> bool:
@@ -153,7 +162,8 @@ class SlowChange:
 
     def words(self, stamp: int) -> str:
         """Report that the load has changed lately, at a stamp [ns]; empty: it has not."""
-        return WORDS if stamp - self._newest < CONSTANT_NS else ''
+        words = OR_ERRORS if self._exact else WORDS
+        return words if stamp - self._newest < CONSTANT_NS else ''
 
 
 def constant(belief: Belief) -> Belief:

@@ -9,9 +9,14 @@ import pytest
 from estimates import claims
 from set_ups import worked
 
+from load_identification.estimation.advice.advice import SMOOTHLY
+from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.belief.sway import LARGEST, Sway
+from load_identification.estimation.belief.tool import NO_TOOL
+from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.measurement import make_block
 from load_identification.model.regressor import wrench_regressor
+from load_identification.numerics.triangle import combine_all
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.misfits import Fault
@@ -45,6 +50,39 @@ def test_masses_that_accelerations_alone_show_hold(
     found = masses(motion, resonance)
     assert len(found) > least
     assert max(map(abs, found)) < 3.0
+
+
+def test_sway_is_published_only_where_motion_has_shown_that_anything_rings() -> None:
+    """After minutes of smooth motion it had been: a share of nothing is known soon."""
+    cell = Conditions(NO_ERRORS, compliance=9.0)
+    estimator, batches = worked(Fault(None), 'seven_joints', 'trapezoids', 8.0, cell, 5.0)
+    for batch in batches:
+        estimator.update(batch)
+    belief, _ = estimator.state
+    model = belief.model
+    row = np.zeros((1, model.size + 1))
+    sway = model.systematic.names.index('sway')
+    row[0, model.errors.start + sway] = 10.0 / model.systematic.std[sway]
+    # As after minutes of either motion.
+    known = replace(belief, triangles=tuple(combine_all(belief.triangles, row)))
+    for ratio, published in ((0.16, False), (0.5, True)):
+        memory = replace(known.memory, sway=Sway(ratio=ratio))
+        moved = replace(known, memory=memory)
+        claim = Claim(moved, NO_TOOL, Excitation(0.0, 0.0, 0.0), estimator.settings)
+        assert ('sway' in claim.estimate(0, '', '', ()).calibration) == published
+
+
+@pytest.mark.parametrize(('motion', 'resonance'), [('trapezoids', 12.0), ('rich', 12.0)])
+def test_advice_is_to_move_smoothly_where_what_rings_leaves_most_open(
+    motion: str, resonance: float
+) -> None:
+    cell = Conditions(NO_ERRORS, compliance=resonance)
+    estimator, batches = worked(Fault(None), 'six_joints', motion, 4.0, cell, 5.0)
+    said = set()
+    for batch in batches:
+        estimator.update(batch)
+        said.add(SMOOTHLY in estimator.advice())
+    assert (True in said) == (motion == 'trapezoids')
 
 
 def test_the_ratio_is_that_of_the_forces_and_limited() -> None:
