@@ -10,7 +10,7 @@ import pytest
 from estimates import estimated
 from set_ups import worked
 
-from load_identification.estimation.drift import LEAST_PART, bank, given_up, mixed, weights
+from load_identification.estimation.drift import LEAST_PART, bank, given_up, weights
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch
@@ -26,23 +26,6 @@ from load_identification.simulation.misfits import Fault
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.quantiser import Quantiser
-
-
-def test_a_mixture_has_the_spread_of_its_means() -> None:
-    mean, covariance = mixed(
-        np.array([0.5, 0.5]), np.array([[1.0], [-1.0]]), np.array([[[4.0]], [[2.0]]])
-    )
-    np.testing.assert_allclose(mean, 0.0)
-    np.testing.assert_allclose(covariance, 3.0 + 1.0)
-
-
-def test_a_walk_that_explains_nothing_loses_its_weight_and_none_is_chosen_by_a_hair() -> None:
-    first = bank(np.array([3e-4, 1e-5]), path=False).first
-    even = weights(np.zeros(6), first)
-    one = weights(np.array([0.0, 0.0, 40.0, 0.0, 0.0, 0.0]), first)
-    assert np.all(even > 0.0)
-    assert one[2] > 0.999
-    np.testing.assert_allclose(even.sum(), 1.0)
 
 
 def test_of_equally_likely_path_errors_the_first_count_whatever_the_rounding() -> None:

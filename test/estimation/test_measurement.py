@@ -111,25 +111,6 @@ def test_the_derivatives_of_a_block_are_those_of_its_samples(order: int, most: f
     assert np.all(away < most * np.sqrt(np.mean(np.square(true), axis=0)))
 
 
-def test_stamps_that_come_in_bursts_make_no_slope_of_noise() -> None:
-    """Central differences over 20 µs had had a thousand times that of even stamps."""
-    batch, _ = moved_briskly(0, 0.0)
-    some = batch.select(slice(40, 45))
-    noisy = replace(
-        some,
-        stamps=some.stamps[0] + np.array([0, 20, 40, 60, 80_000]) * 1000,
-        linear_acceleration=some.linear_acceleration[0]
-        + 0.05 * np.random.default_rng(0).standard_normal((5, 3)),
-        rest=np.zeros(5, dtype=bool),
-    )
-    block = make_block(noisy, int(noisy.stamps[0]) - 1)
-    assert np.abs(block.slope[:3, 0]).max() < 4.0 * 0.05 / 0.08
-    assert not block.bend.any()
-    again = make_block(replace(noisy, stamps=noisy.stamps[[0, 0, 2, 4, 4]]), int(noisy.stamps[0]))
-    assert np.isfinite(again.slope).all()
-    assert not again.bend.any()
-
-
 @pytest.mark.parametrize('seed', [0, pytest.param(1, marks=pytest.mark.seeds)])
 def test_a_delay_is_what_brisk_motion_shows(seed: int) -> None:
     """2.86 ± 0.05 ms had been published of 3 ms, and inertia of a rail's load 5.8 std off."""

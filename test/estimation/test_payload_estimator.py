@@ -45,19 +45,6 @@ def test_exact_samples_give_all_ten_parameters(arm: Arm, payload: InertialParame
     np.testing.assert_allclose(estimate.offset, OFFSET, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    'settings', [EstimatorSettings(), EXACT, replace(EXACT, forgetting_time=2.0)]
-)
-def test_the_estimate_does_not_depend_on_the_batches(settings: EstimatorSettings) -> None:
-    whole = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
-    pieces = [whole.select(slice(k, k + 7)) for k in range(0, len(whole.stamps), 7)]
-    ours, theirs = estimate_of(*pieces, settings=settings), estimate_of(whole, settings=settings)
-    # Rounding at a condition of 1e3.
-    np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-10)
-    np.testing.assert_allclose(ours.std, theirs.std, rtol=1e-10)
-    assert ours.stamp == theirs.stamp == whole.stamps[-1]
-
-
 @pytest.mark.parametrize('channel', range(6))
 def test_the_rest_is_identified_without_any_one_channel(channel: int) -> None:
     batch = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -89,17 +87,6 @@ def test_recursion_is_the_batch_solution(samples: int, cut: int) -> None:
     np.testing.assert_allclose(solution.values, batch(rows, solution.noise), rtol=1e-9, atol=1e-9)
 
 
-def test_covariance_is_that_of_the_weighted_rows() -> None:
-    rows = measured(1, regressors(0, 300))
-    recursive = estimator()
-    feed(recursive, rows)
-    solution = recursive.solve()
-    flat = rows[0].reshape(-1, SIZE) / solution.noise
-    expected = np.linalg.inv(np.diag(1.0 / PRIOR**2) + flat.T @ flat)
-    # An explicit inverse at a condition of 1e6.
-    np.testing.assert_allclose(solution.covariance, expected, rtol=1e-8, atol=1e-20)
-
-
 @pytest.mark.parametrize('bad', [np.nan, np.inf])
 def test_values_that_are_not_finite_are_no_rows(bad: float) -> None:
     rows = measured(1, regressors(0, 300))
@@ -140,17 +127,6 @@ def test_solving_changes_nothing() -> None:
     assert_same(asked.solve(), silent.solve(), 1e-12)
 
 
-def test_what_nothing_has_been_seen_of_has_the_prior_variance() -> None:
-    matrix, values = measured(1, regressors(0, 60))
-    matrix[:, :, [3, 4]] = 0.0
-    recursive = estimator()
-    feed(recursive, (matrix, values))
-    solution = recursive.solve()
-    # Times the noise, which is learned.
-    np.testing.assert_allclose(solution.std[[3, 4]], 1e4, rtol=1e-9)
-    np.testing.assert_allclose(solution.values[[3, 4]], 0.0, atol=1e-9)
-
-
 def coloured(kind: str, seed: int, samples: int, channels: int) -> FloatArray:
     """Return noise of unit variance: white, correlated over 0.1 s, or differentiated."""
     white = np.random.default_rng(seed).normal(size=(samples + 200, channels))
@@ -165,66 +141,6 @@ def coloured(kind: str, seed: int, samples: int, channels: int) -> FloatArray:
 def coloured_rows(kind: str, seed: int, samples: int, level: float) -> Rows:
     matrix = regressors(seed, samples)
     return matrix, matrix @ TRUTH + level * coloured(kind, seed + 1, samples, CHANNELS)
-
-
-@pytest.mark.parametrize(
-    ('kind', 'ratio'),
-    [
-        ('white', 1.0),
-        # Of averages over 16 blocks: (1 + a) / (1 - a) less what their ends have no neighbour for.
-        ('correlated', 10.03 - 2 * 0.8187 / (192 * (1 - 0.8187) ** 2)),
-        # Of averages over 2 blocks, 1/24: what is expected weighs as much as 10 rows of 1900.
-        ('differentiated', 1.0 / 24.0 + 2.0 * 10.0 / 3800.0 + 10.0 / 1900.0 / 12.0),
-    ],
-)
-def test_noise_level_is_that_of_the_slow_noise(kind: str, ratio: float) -> None:
-    recursive = estimator(noise=1.0)
-    feed(recursive, coloured_rows(kind, 3, 16 * 40 * PER_BLOCK * 2, 0.4))
-    solution = recursive.solve()
-    # 80 averages of three channels: 9 % for their variance, half of it for their noise; the
-    # larger of two levels is taken.
-    assert solution.noise == pytest.approx(0.4 * np.sqrt(ratio), rel=0.15)
-
-
-@pytest.mark.parametrize(
-    ('kind', 'count', 'level', 'least', 'most'),
-    [
-        # From the first seconds, whatever was expected of the noise. 210 intervals, correlated
-        # within a run: a standard error of about 2 %.
-        *(('white', 100, level, 0.90, 1.0) for level in (0.1, 1.0, 10.0)),
-        # In noise that lasts less than a block. Within 10 s there are few averages: the true share
-        # is 93 %. An estimate that took the rows for independent would be right in 47 %.
-        ('correlated', 500, 1.0, 0.89, 0.98),
-    ],
-)
-def test_intervals_hold(kind: str, count: int, level: float, least: float, most: float) -> None:
-    inside = []
-    for seed in range(30):
-        recursive = estimator(noise=1.0)
-        feed(recursive, coloured_rows(kind, 2 * seed, count, level))
-        solution = recursive.solve()
-        inside.append(np.abs(solution.values - TRUTH) < 1.96 * solution.std)
-    assert least < np.mean(inside) <= most
-
-
-def test_with_forgetting_the_noise_level_follows_a_change() -> None:
-    recursive = estimator(forgetting_time=10.0, noise=1.0)
-    feed(recursive, coloured_rows('correlated', 3, 3000, 2.0))
-    assert recursive.solve().noise == pytest.approx(2.0 * np.sqrt(9.8), rel=0.3)
-    feed(recursive, coloured_rows('white', 3, 6000, 0.2))
-    # After twelve time constants, with few averages within one: 20 %; the larger of two levels.
-    assert recursive.solve().noise == pytest.approx(0.2, rel=0.4)
-
-
-def test_memory_is_bounded() -> None:
-    recursive, sizes = estimator(0.01, 10.0), []
-    rows = measured(1, regressors(0, PER_BLOCK))
-    for _ in range(20):
-        for _ in range(17):  # all averages at another place
-            recursive.add(*rows)
-            recursive.end_block(BLOCK)
-        sizes.append(len(pickle.dumps(recursive)))
-    assert max(sizes[1:]) <= sizes[0] + 100  # of small counters
 
 
 def test_forgetting_some_unknowns_keeps_what_is_known_of_the_others() -> None:
@@ -252,17 +168,6 @@ def test_forgetting_drops_the_block_that_may_have_seen_a_change() -> None:
     for either in (recursive, clean):
         either.forget(range(5))
     assert_same(recursive.solve(), clean.solve(), 1e-12)
-
-
-def test_an_estimate_after_forgetting_is_that_of_the_new_truth() -> None:
-    new_truth = TRUTH + np.array([2.0, 1.0, -1.0, 1.0, 1.0, 0.0, 0.0])
-    recursive = estimator()
-    feed(recursive, measured(1, regressors(0, 960)))
-    recursive.forget(range(5))
-    feed(recursive, measured(2, regressors(9, 240), new_truth))
-    solution = recursive.solve()
-    assert np.all(np.abs(solution.values - new_truth) < 4.0 * solution.std)
-    assert np.all(solution.std < 0.1)
 
 
 """Blocks of a quarter of a second."""

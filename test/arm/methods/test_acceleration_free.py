@@ -124,20 +124,6 @@ def sample_rows(seed: int = 0, count: int = 120) -> tuple[IntArray, Terms, Float
     return stamps, Terms(both[0], both[1]), rng.standard_normal((count, 3))
 
 
-def test_batches_do_not_matter() -> None:
-    stamps, parts, measured = sample_rows()
-    whole = AccelerationFree(1.0, 40.0).update(stamps, parts, measured)
-    stream = AccelerationFree(1.0, 40.0)
-    for rows in (slice(0, 1), slice(1, 50), slice(50, 50), slice(50, 120)):
-        piece = stream.update(
-            stamps[rows], Terms(parts.momentum[rows], parts.rest[rows]), measured[rows]
-        )
-        # Cumulative sums begin elsewhere: rounding.
-        np.testing.assert_allclose(piece.matrix, whole.matrix[rows], atol=1e-11)
-        np.testing.assert_allclose(piece.values, whole.values[rows], atol=1e-12)
-        np.testing.assert_allclose(piece.gain, whole.gain[rows], atol=1e-12)
-
-
 def test_a_gap_starts_afresh() -> None:
     stamps, parts, measured = sample_rows()
     late = stamps.copy()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from estimates import estimated
@@ -99,18 +97,3 @@ def test_the_width_is_that_which_is_likely_but_never_less_than_hides_a_light_loa
     assert wide.sized(known, 0.05).half == pytest.approx(wide.half)
     assert wide.sized(1.5 * wide.half, 3.0).half == pytest.approx(1.5 * wide.half)
     assert wide.sized(9.0 * wide.half, 3.0).half == pytest.approx(2.0 * wide.half)
-
-
-def test_without_errors_of_the_pose_there_is_no_play() -> None:
-    none = Play.of(np.zeros(6))
-    moved = none.moved(np.zeros((6, 10)), np.ones(10)).moved(np.ones((6, 10)), np.ones(10))
-    assert not moved.side.any()
-
-
-def test_play_of_the_simulated_sensor_lags_by_its_width() -> None:
-    force = np.concatenate([np.linspace(0.0, 2.0, 50), np.linspace(2.0, 0.0, 50)])
-    wrench = np.repeat(force[:, None], 6, axis=1)
-    error = partial(play, half=np.full(6, 0.1))(wrench)
-    assert np.all(np.abs(error) < 0.1 + 1e-12)
-    assert error[49] == pytest.approx(-0.1)
-    assert error[-1] == pytest.approx(0.1)

@@ -12,14 +12,11 @@ from differentiated import (
     at_rate,
     differentiator,
     feed,
-    legendre_at_zero,
     polynomials,
     sampled,
     seconds,
     sines,
 )
-from scipy.optimize import brentq
-from scipy.special import spherical_jn
 
 from load_identification.signals.differentiator import (
     CUTOFF_TIMES_WINDOW,
@@ -27,20 +24,6 @@ from load_identification.signals.differentiator import (
     Differentiator,
     polynomial_kernels,
 )
-from load_identification.typing_aliases import FloatArray
-
-
-def continuous_response(x: FloatArray, derivative: int) -> FloatArray:
-    """Return the gain of the dense kernel relative to that of the ideal derivative.
-
-    The least-squares polynomial on [-1, 1] has the kernel sum (2n+1)/2 P_n^(d)(0) P_n(s), and
-    the integral of P_n(s) exp(i x s) is 2 i^n j_n(x); x = pi f T for a window of length T.
-    """
-    n = np.arange(ORDER + 1)
-    terms = (2 * n + 1) * legendre_at_zero(derivative) * 1j**n
-    bessel = np.array([spherical_jn(k, x) for k in n])
-    gain: FloatArray = np.real(terms @ bessel / (1j * x) ** derivative)
-    return gain
 
 
 def test_kernels_reproduce_polynomials_on_any_stamps() -> None:
@@ -67,12 +50,6 @@ def test_of_degree_two_through_five_samples_it_is_the_filter_of_khosla_and_kanad
     kernels = polynomial_kernels(period * np.arange(-2.0, 3.0)[None], np.ones((1, 5)))
     expected = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / (10.0 * period)
     np.testing.assert_allclose(kernels[0, :, 1], expected, rtol=1e-12, atol=1e-9)
-
-
-def test_the_window_follows_from_the_closed_form_cutoff() -> None:
-    x = brentq(lambda x: continuous_response(np.array([x]), 0)[0] - np.sqrt(0.5), 4.0, 10.0)
-    # A thousandth of the cutoff is less than a sample more or less in the window makes.
-    assert pytest.approx(x / np.pi, rel=1e-3) == CUTOFF_TIMES_WINDOW
 
 
 @pytest.mark.parametrize(

@@ -162,14 +162,6 @@ def test_stamps_that_do_not_increase_start_afresh(back: float) -> None:
         np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))
 
 
-def test_another_number_of_joints_starts_afresh() -> None:
-    stage = differentiator(100.0)
-    feed(stage, sampled(at_rate(500.0, 1.0), polynomials(3, 2)[0]))
-    batch = sampled(at_rate(500.0, 1.0) + 10**9, polynomials(2, 2)[0])
-    again, fresh = feed(stage, batch), feed(differentiator(100.0), batch)
-    np.testing.assert_array_equal(again.acceleration, fresh.acceleration)
-
-
 @pytest.mark.parametrize('period', [1e-4, 0.04, 0.2])
 def test_memory_stays_fixed(period: float) -> None:
     """One window and what is not answered: also where no window is ever complete."""
