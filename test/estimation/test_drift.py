@@ -10,7 +10,7 @@ import pytest
 from estimates import estimated
 from set_ups import worked
 
-from load_identification.estimation.drift import LEAST_PART, bank, given_up, weights
+from load_identification.estimation.drift import LEAST_PART, bank, given_up, mixed, weights
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch
@@ -26,6 +26,14 @@ from load_identification.simulation.misfits import Fault
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.quantiser import Quantiser
+
+
+def test_a_mixture_has_the_spread_of_its_means() -> None:
+    mean, covariance = mixed(
+        np.array([0.5, 0.5]), np.array([[1.0], [-1.0]]), np.array([[[4.0]], [[2.0]]])
+    )
+    np.testing.assert_allclose(mean, 0.0)
+    np.testing.assert_allclose(covariance, 3.0 + 1.0)
 
 
 def test_of_equally_likely_path_errors_the_first_count_whatever_the_rounding() -> None:

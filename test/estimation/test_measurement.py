@@ -9,12 +9,11 @@ from functools import reduce
 import numpy as np
 import pytest
 from estimates import estimated
-from scipy.integrate import cumulative_trapezoid
 from scipy.interpolate import CubicSpline
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.model import Model
-from load_identification.estimation.measurement import Block, make_block, merged, travelled
+from load_identification.estimation.measurement import Block, make_block, merged
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import ErrorPriors, SystematicErrors
 from load_identification.interface.batches import FilteredBatch
@@ -173,51 +172,6 @@ def test_a_known_tilt_turns_what_is_still_unknown_of_the_load() -> None:
         rows[:, :-1] @ unknowns - (rows[:, -1] - block.wrench), true, atol=1e-12
     )
     assert np.abs(model.rows(block, about)[:, :-1] @ unknowns - true).max() > 0.01
-
-
-def test_the_next_load_is_evaluated_at_the_errors_found_until_it_came() -> None:
-    parameters = replace(Parameters(), gravity=PUMA.gravity)
-    path = sample(PUMA, MOTIONS['rich'](PUMA, 4.0, np.random.default_rng(0)), 4.0, 250.0)
-    load = drawn_load(np.random.default_rng(1), 1.2)
-    batch, _ = filtered(PUMA, *record(path, load, Conditions(CellErrors()), 2), parameters)
-    stage = settings.payload_estimator(parameters)
-    stage.update(batch)
-    before = stage.state[0]
-    block = make_block(batch.select(slice(-20, None)), 0)
-    # The first load is evaluated at none, as its cell is not known.
-    felt = before.memory.felt(block, before.body)
-    np.testing.assert_array_equal(before.rows(block), before.model.rows(felt, before.body))
-    after = before.without(before.model.places(before.model.body))
-    found = before.values[before.model.errors]
-    felt = after.memory.felt(block, after.body)
-    np.testing.assert_array_equal(after.rows(block), after.model.rows(felt, after.body, found))
-    turned = after.rows(block) - after.model.rows(felt, after.body)
-    assert np.abs(turned[:, after.model.body]).max() > 1e-3
-
-
-def test_a_displacement_is_that_of_the_sensor() -> None:
-    """Integrated from the twist; within 5 cm in 4 s, most of that as the reference follows."""
-    path = sample(PUMA, MOTIONS['rich'](PUMA, 4.0, np.random.default_rng(0)), 4.0, 500.0)
-    load = drawn_load(np.random.default_rng(1), 1.2)
-    batch, _ = filtered(PUMA, *record(path, load, Conditions(), 2), Parameters())
-    velocity = np.einsum('nij,nj->ni', path.frame.rotation, path.frame.linear_velocity)
-    place = cumulative_trapezoid(velocity, 1e-9 * path.stamps, axis=0, initial=0.0)
-    block, before, found, true = None, int(batch.stamps[0]), [], []
-    for piece in pieces(batch):
-        block = travelled(make_block(piece, before), block)
-        before = block.stamp
-        k = np.searchsorted(path.stamps, np.mean(piece.stamps))
-        found.append(path.frame.rotation[k] @ block.position)
-        true.append(place[k])
-    away = np.array(found) - np.array(true)
-    assert np.linalg.norm(np.ptp(true, axis=0)) > 0.5
-    assert np.linalg.norm(away - away[0], axis=1).max() < 0.05
-    assert block is not None
-    after_a_gap = make_block(pieces(batch)[-1], block.stamp - 2_000_000_000)
-    np.testing.assert_array_equal(travelled(after_a_gap, block).position, block.position)
-    # It is integrated no further at rest, and does not fade.
-    resting = replace(block, rest=True, twist=np.zeros(6))
-    np.testing.assert_allclose(travelled(resting, resting).position, block.position, rtol=1e-12)
 
 
 def test_a_smooth_field_raises_no_alarm_in_fast_motion() -> None:

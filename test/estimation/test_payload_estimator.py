@@ -27,13 +27,17 @@ from load_identification.estimation.payload_estimate import (
 )
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.simulation.robots import PUMA, Arm
+from load_identification.simulation.robots import PUMA, SCARA, SEVEN_JOINTS, Arm
 
 
 @pytest.mark.parametrize(
-    'payload', [BLOCK, random_payload(1), random_payload(2)], ids=['block', 'a', 'b']
+    ('arm', 'payload'),
+    [
+        *((arm, BLOCK) for arm in ARMS.values()),
+        (SCARA, random_payload(1)),
+        (SEVEN_JOINTS, random_payload(2)),
+    ],
 )
-@pytest.mark.parametrize('arm', ARMS.values(), ids=ARMS)
 def test_exact_samples_give_all_ten_parameters(arm: Arm, payload: InertialParameters) -> None:
     estimate = estimate_of(samples(arm, rich_motion(arm, 10.0), payload))
     assert estimate.identified.all()

@@ -97,6 +97,17 @@ def test_a_change_of_frame_changes_nothing() -> None:
         assert case.distance(back, here.parameters) <= 2.0 * NEARNESS * here.distance + 1e-6
 
 
+def test_what_nothing_is_known_of_gives_way() -> None:
+    """Inertia as wide as the prior: mass and first moment, known well, stay."""
+    estimate = np.array([0.5, 0.02, 0.0, 0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    std = np.array([1e-3, *[1e-4] * 3, *[1e3] * 6])
+    found = nearest_consistent(estimate, np.diag(std**2))
+    assert found.converged
+    assert is_consistent(found.parameters)
+    assert found.distance < 1e-3
+    np.testing.assert_allclose(found.parameters[:4], estimate[:4], rtol=0.0, atol=1e-3 * 1e-4)
+
+
 @pytest.mark.parametrize('somewhere', [0.0, 80.0])
 def test_what_nothing_is_known_of_does_not_hide_what_is_known_well(somewhere: float) -> None:
     """A machine that turns about one axis only: no near body had been found at all.

@@ -143,6 +143,46 @@ def coloured_rows(kind: str, seed: int, samples: int, level: float) -> Rows:
     return matrix, matrix @ TRUTH + level * coloured(kind, seed + 1, samples, CHANNELS)
 
 
+@pytest.mark.parametrize(
+    ('kind', 'ratio'),
+    [
+        ('white', 1.0),
+        # Of averages over 16 blocks: (1 + a) / (1 - a) less what their ends have no neighbour for.
+        ('correlated', 10.03 - 2 * 0.8187 / (192 * (1 - 0.8187) ** 2)),
+        # Of averages over 2 blocks, 1/24: what is expected weighs as much as 10 rows of 1900.
+        ('differentiated', 1.0 / 24.0 + 2.0 * 10.0 / 3800.0 + 10.0 / 1900.0 / 12.0),
+    ],
+)
+def test_noise_level_is_that_of_the_slow_noise(kind: str, ratio: float) -> None:
+    recursive = estimator(noise=1.0)
+    feed(recursive, coloured_rows(kind, 3, 16 * 40 * PER_BLOCK * 2, 0.4))
+    solution = recursive.solve()
+    # 80 averages of three channels: 9 % for their variance, half of it for their noise; the
+    # larger of two levels is taken.
+    assert solution.noise == pytest.approx(0.4 * np.sqrt(ratio), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'count', 'level', 'least', 'most'),
+    [
+        # From the first seconds, whatever was expected of the noise. 210 intervals, correlated
+        # within a run: a standard error of about 2 %.
+        *(('white', 100, level, 0.90, 1.0) for level in (0.1, 1.0, 10.0)),
+        # In noise that lasts less than a block. Within 10 s there are few averages: the true share
+        # is 93 %. An estimate that took the rows for independent would be right in 47 %.
+        ('correlated', 500, 1.0, 0.89, 0.98),
+    ],
+)
+def test_intervals_hold(kind: str, count: int, level: float, least: float, most: float) -> None:
+    inside = []
+    for seed in range(30):
+        recursive = estimator(noise=1.0)
+        feed(recursive, coloured_rows(kind, 2 * seed, count, level))
+        solution = recursive.solve()
+        inside.append(np.abs(solution.values - TRUTH) < 1.96 * solution.std)
+    assert least < np.mean(inside) <= most
+
+
 def test_forgetting_some_unknowns_keeps_what_is_known_of_the_others() -> None:
     recursive = estimator(noise=1.0)
     feed(recursive, coloured_rows('white', 5, 480, 0.2))

@@ -170,20 +170,3 @@ def test_no_offset_is_calibrated_in_a_contact_but_after_a_reset(
     answer = arm.call('calibrate_offset')
     assert answer.success, answer.says
     np.testing.assert_allclose(answer.says['offset'][:3], OFFSET[:3], atol=5 * 0.1 / np.sqrt(RATE))
-
-
-def test_after_motion_has_shown_another_offset_the_calibration_counts_no_more(
-    arm: Arm, live: tuple[Arm, Pipeline]
-) -> None:
-    arm.calibrated()
-    arm.body = PAYLOAD
-    arm.run()
-    arm.offset = OFFSET + np.array([0.0, 3.0, -4.0, 0.1, 0.0, 0.0])
-    arm.rest(1.0)
-    arm.run()
-    live[1].settle()
-    assert live[1].status['event'].startswith('offset_changed')
-    arm.rest(0.6)
-    says = arm.call('check_mass').says
-    # With the offset as calibrated it would be off by tenths of a kilogram.
-    assert abs(says['mass'] - PAYLOAD.mass) < 5.0 * says['mass_std'] < 0.1

@@ -187,6 +187,12 @@ def test_ellipsoid_has_the_size_that_the_status_says(live: Pipeline, shown: Show
     np.testing.assert_allclose(extent, 2.7955 * std, rtol=1e-3)
 
 
+def test_no_cone_for_axes_that_mean_nothing(live: Pipeline, shown: Shown) -> None:
+    play(live, shown, recording(duration=10.0))  # of the block, 2 x 2 x 6 in
+    cones = {number for ns, number in shown.markers if ns == 'principal_axes_95'}
+    assert cones == {2}
+
+
 def test_text_says_mass_and_interval_and_stands_above_the_load(
     live: Pipeline, shown: Shown
 ) -> None:

@@ -12,7 +12,7 @@ from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.filtering import filtered
-from load_identification.arm.methods.projection import centered_rows, periodic_motion, spectrum
+from load_identification.arm.methods.projection import centered_rows, spectrum
 from load_identification.arm.methods.spectrum import find_start, spectral_rows, spectrum_stages
 from load_identification.arm.planning.experiments import (
     CENTRIFUGAL,
@@ -41,10 +41,10 @@ from load_identification.typing_aliases import FloatArray
 
 RATE = 250.0
 NOISE = 0.2
-"""Standard deviation of a torque sample [N m]."""
+
 
 TIMES = np.linspace(0.0, 3.0, 1501)
-"""Three periods of 1 Hz."""
+"""Standard deviation of a torque sample [N m]."""
 
 
 @pytest.fixture(scope='module')
@@ -130,15 +130,6 @@ def test_centring_takes_constant_friction_off_and_keeps_gravity() -> None:
     assert rows.shape == (2, 3)
     np.testing.assert_allclose(np.linalg.solve(rows[:, :2], right), [3.0, -2.0], atol=1e-12)
     assert left < 1e-12
-
-
-def test_a_measured_oscillation_is_differentiated_exactly(arm: Case) -> None:
-    experiment = swing(arm, CENTRIFUGAL)
-    times, motion = experiment.ideal(401)
-    fitted = periodic_motion(times, motion.position, (0, 1), experiment.motion.frequency)
-    for found, true in zip(fitted, motion, strict=True):
-        # Sums over 400 samples; accelerations are a hundred times the positions.
-        np.testing.assert_allclose(found, true, atol=1e-10)
 
 
 def test_torque_without_friction_and_noise_gives_the_base_parameters(

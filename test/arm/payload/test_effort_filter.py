@@ -12,6 +12,9 @@ from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.payload.effort_filter import EffortFilter
 from load_identification.arm.payload.joint_wrench import (
     check_visible,
+    random_poses,
+    sensor_jacobian,
+    torque_to_wrench,
     unseen_parameters,
     visible_components,
 )
@@ -77,6 +80,24 @@ def smooth(exact: Run) -> EffortBatch:
     torque = exact.torque - friction(exact.velocity)
     joints = replace(exact, torque=torque).measured(0, noise=0.0)
     return replace(joints, position=exact.position, velocity=exact.velocity)
+
+
+def test_the_wrench_is_the_best_linear_estimate() -> None:
+    robot = Robot(SEVEN_JOINTS.urdf, FRAME)
+    rng = np.random.default_rng(2)
+    jacobian = sensor_jacobian(robot, random_poses(robot)[:4])
+    variance = rng.uniform(0.01, 1.0, (4, 7))
+    found = torque_to_wrench(jacobian, variance)
+    for k in range(4):
+        information = jacobian[k] / variance[k] @ jacobian[k].T
+        np.testing.assert_allclose(found.gain[k] @ jacobian[k].T, np.eye(6), atol=1e-9)
+        np.testing.assert_allclose(found.covariance[k] @ information, np.eye(6), atol=1e-9)
+        np.testing.assert_allclose(
+            found.gain[k] * variance[k] @ found.gain[k].T,
+            found.covariance[k],
+            rtol=1e-9,
+            atol=1e-12,
+        )
 
 
 def test_what_torques_do_not_show_is_said() -> None:

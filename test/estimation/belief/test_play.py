@@ -38,8 +38,17 @@ def weighed(
     return estimated(*along(way, exerted, ORDINARY, 0)), load
 
 
-@pytest.mark.parametrize('robot', ['puma', 'seven_joints'])
-@pytest.mark.parametrize(('mass', 'newtons'), [(0.1, 0.1), (0.3, 0.05), (0.3, 0.1), (1.0, 0.15)])
+@pytest.mark.parametrize(
+    ('mass', 'newtons', 'robot'),
+    [
+        (0.1, 0.1, 'puma'),
+        (1.0, 0.15, 'seven_joints'),
+        *(
+            pytest.param(*each, marks=pytest.mark.seeds)
+            for each in ((0.3, 0.05, 'puma'), (0.3, 0.1, 'seven_joints'))
+        ),
+    ],
+)
 def test_loads_are_not_too_small_with_the_tool_down(
     mass: float, newtons: float, robot: str
 ) -> None:
@@ -48,7 +57,7 @@ def test_loads_are_not_too_small_with_the_tool_down(
     assert abs(estimate.values[0] - load.mass) < 3.5 * estimate.std[0]
 
 
-@pytest.mark.parametrize('newtons', [0.05, 0.15])
+@pytest.mark.parametrize('newtons', [pytest.param(0.05, marks=pytest.mark.seeds), 0.15])
 def test_wide_motion_shows_the_play(newtons: float) -> None:
     """A fifth of it may pass for errors that depend on the path."""
     estimate, load = weighed(1.0, newtons, 'puma', 'rich')
