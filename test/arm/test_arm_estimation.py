@@ -240,29 +240,6 @@ def test_tables_of_the_paper_come_out(paper: PaperArm, method: str) -> None:
     np.testing.assert_allclose(model.predict(full, motion), effort, atol=TABLE_TOLERANCE)
 
 
-@pytest.mark.parametrize('paper', [CYLINDRICAL, CMU_DD_ARM_II], ids=['table_2', 'table_3'])
-def test_joints_locked_one_after_the_other_tell_the_same(paper: PaperArm) -> None:
-    model = paper.model()
-    base = arm_base_parameters(model)
-    true = paper.from_paper_frames() @ paper.vector(paper.true)
-    stages = []
-    for joint in reversed(range(3)):
-        q, qd, qdd = (array.copy() for array in smooth_motion(np.random.default_rng(joint), 3, 80))
-        q[:, :joint] = 0.4
-        qd[:, :joint] = qdd[:, :joint] = 0.0
-        rows = rows_of(model, (q, qd, qdd), model.predict(true, (q, qd, qdd)))
-        stages.append(joint_stages(rows)[2 - joint])
-    found = solve(stages, np.zeros(len(base.independent)), EVERYTHING)
-    assert not found.unknown.all()
-    known = base.to_base(true)[~found.unknown]
-    # An unknown counts as known with a thousandth of its direction outside of what is seen.
-    np.testing.assert_allclose(found.values[~found.unknown], known, atol=1e-5)
-    # Locked, joints tell nothing of what only velocities of joints before them show.
-    on_line = rows_of(model, paper_motion(3), model.predict(true, paper_motion(3)))
-    free = solve(joint_stages(on_line), np.zeros(len(base.independent)), EVERYTHING)
-    assert found.unknown.sum() >= free.unknown.sum()
-
-
 def test_joints_nearer_the_base_tell_what_those_beyond_cannot() -> None:
     model = ArmModel(Arm(SCARA.urdf), DriveModel('symmetric'))
     base = arm_base_parameters(model)

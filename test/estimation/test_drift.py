@@ -36,15 +36,6 @@ def test_a_mixture_has_the_spread_of_its_means() -> None:
     np.testing.assert_allclose(covariance, 3.0 + 1.0)
 
 
-def test_a_walk_that_explains_nothing_loses_its_weight_and_none_is_chosen_by_a_hair() -> None:
-    first = bank(np.array([3e-4, 1e-5]), path=False).first
-    even = weights(np.zeros(6), first)
-    one = weights(np.array([0.0, 0.0, 40.0, 0.0, 0.0, 0.0]), first)
-    assert np.all(even > 0.0)
-    assert one[2] > 0.999
-    np.testing.assert_allclose(even.sum(), 1.0)
-
-
 def test_of_equally_likely_path_errors_the_first_count_whatever_the_rounding() -> None:
     """At first members differ by rounding alone, and half a std had depended on it."""
     members = bank(np.array([3e-4, 1e-5]), path=True)

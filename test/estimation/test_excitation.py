@@ -11,7 +11,6 @@ from filtered_samples import BLOCK, OFFSET, RATE, estimate_of, poses, rich_motio
 
 from load_identification.arm.payload.effort_filter import EffortFilter
 from load_identification.estimation.excitation import FastestMotion
-from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.systematic_errors import NO_ERRORS
@@ -70,14 +69,6 @@ def test_torque_of_inertia_in_the_fastest_motion_is_what_it_is() -> None:
     expected = np.sqrt(np.mean((matrix[:, :, 3:] @ BLOCK.to_vector()[4:]) ** 2))
     assert found.inertial_torque == pytest.approx(expected, rel=1e-9)
     assert found.unexplained == pytest.approx(0.0, abs=1e-7)
-
-
-def test_rest_excites_nothing() -> None:
-    fastest = FastestMotion()
-    assert fastest.excitation(BLOCK.to_vector()) == Excitation(0.0, 0.0, 0.0)
-    stamps, matrix, torque, omega, alpha = moving(2.0, 2.0, 1)
-    fastest.update(stamps, matrix, torque, 0 * omega, 0 * alpha)
-    assert fastest.excitation(BLOCK.to_vector()) == Excitation(0.0, 0.0, 0.0)
 
 
 def test_cutting_the_stream_and_missing_channels_change_nothing_else() -> None:

@@ -9,12 +9,11 @@ from functools import reduce
 import numpy as np
 import pytest
 from estimates import estimated
-from scipy.integrate import cumulative_trapezoid
 from scipy.interpolate import CubicSpline
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.model import Model
-from load_identification.estimation.measurement import Block, make_block, merged, travelled
+from load_identification.estimation.measurement import Block, make_block, merged
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import ErrorPriors, SystematicErrors
 from load_identification.interface.batches import FilteredBatch
@@ -111,25 +110,6 @@ def test_the_derivatives_of_a_block_are_those_of_its_samples(order: int, most: f
     assert np.all(away < most * np.sqrt(np.mean(np.square(true), axis=0)))
 
 
-def test_stamps_that_come_in_bursts_make_no_slope_of_noise() -> None:
-    """Central differences over 20 µs had had a thousand times that of even stamps."""
-    batch, _ = moved_briskly(0, 0.0)
-    some = batch.select(slice(40, 45))
-    noisy = replace(
-        some,
-        stamps=some.stamps[0] + np.array([0, 20, 40, 60, 80_000]) * 1000,
-        linear_acceleration=some.linear_acceleration[0]
-        + 0.05 * np.random.default_rng(0).standard_normal((5, 3)),
-        rest=np.zeros(5, dtype=bool),
-    )
-    block = make_block(noisy, int(noisy.stamps[0]) - 1)
-    assert np.abs(block.slope[:3, 0]).max() < 4.0 * 0.05 / 0.08
-    assert not block.bend.any()
-    again = make_block(replace(noisy, stamps=noisy.stamps[[0, 0, 2, 4, 4]]), int(noisy.stamps[0]))
-    assert np.isfinite(again.slope).all()
-    assert not again.bend.any()
-
-
 @pytest.mark.parametrize('seed', [0, pytest.param(1, marks=pytest.mark.seeds)])
 def test_a_delay_is_what_brisk_motion_shows(seed: int) -> None:
     """2.86 ± 0.05 ms had been published of 3 ms, and inertia of a rail's load 5.8 std off."""
@@ -192,51 +172,6 @@ def test_a_known_tilt_turns_what_is_still_unknown_of_the_load() -> None:
         rows[:, :-1] @ unknowns - (rows[:, -1] - block.wrench), true, atol=1e-12
     )
     assert np.abs(model.rows(block, about)[:, :-1] @ unknowns - true).max() > 0.01
-
-
-def test_the_next_load_is_evaluated_at_the_errors_found_until_it_came() -> None:
-    parameters = replace(Parameters(), gravity=PUMA.gravity)
-    path = sample(PUMA, MOTIONS['rich'](PUMA, 4.0, np.random.default_rng(0)), 4.0, 250.0)
-    load = drawn_load(np.random.default_rng(1), 1.2)
-    batch, _ = filtered(PUMA, *record(path, load, Conditions(CellErrors()), 2), parameters)
-    stage = settings.payload_estimator(parameters)
-    stage.update(batch)
-    before = stage.state[0]
-    block = make_block(batch.select(slice(-20, None)), 0)
-    # The first load is evaluated at none, as its cell is not known.
-    felt = before.memory.felt(block, before.body)
-    np.testing.assert_array_equal(before.rows(block), before.model.rows(felt, before.body))
-    after = before.without(before.model.places(before.model.body))
-    found = before.values[before.model.errors]
-    felt = after.memory.felt(block, after.body)
-    np.testing.assert_array_equal(after.rows(block), after.model.rows(felt, after.body, found))
-    turned = after.rows(block) - after.model.rows(felt, after.body)
-    assert np.abs(turned[:, after.model.body]).max() > 1e-3
-
-
-def test_a_displacement_is_that_of_the_sensor() -> None:
-    """Integrated from the twist; within 5 cm in 4 s, most of that as the reference follows."""
-    path = sample(PUMA, MOTIONS['rich'](PUMA, 4.0, np.random.default_rng(0)), 4.0, 500.0)
-    load = drawn_load(np.random.default_rng(1), 1.2)
-    batch, _ = filtered(PUMA, *record(path, load, Conditions(), 2), Parameters())
-    velocity = np.einsum('nij,nj->ni', path.frame.rotation, path.frame.linear_velocity)
-    place = cumulative_trapezoid(velocity, 1e-9 * path.stamps, axis=0, initial=0.0)
-    block, before, found, true = None, int(batch.stamps[0]), [], []
-    for piece in pieces(batch):
-        block = travelled(make_block(piece, before), block)
-        before = block.stamp
-        k = np.searchsorted(path.stamps, np.mean(piece.stamps))
-        found.append(path.frame.rotation[k] @ block.position)
-        true.append(place[k])
-    away = np.array(found) - np.array(true)
-    assert np.linalg.norm(np.ptp(true, axis=0)) > 0.5
-    assert np.linalg.norm(away - away[0], axis=1).max() < 0.05
-    assert block is not None
-    after_a_gap = make_block(pieces(batch)[-1], block.stamp - 2_000_000_000)
-    np.testing.assert_array_equal(travelled(after_a_gap, block).position, block.position)
-    # It is integrated no further at rest, and does not fade.
-    resting = replace(block, rest=True, twist=np.zeros(6))
-    np.testing.assert_allclose(travelled(resting, resting).position, block.position, rtol=1e-12)
 
 
 def test_a_smooth_field_raises_no_alarm_in_fast_motion() -> None:

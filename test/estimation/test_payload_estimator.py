@@ -27,13 +27,17 @@ from load_identification.estimation.payload_estimate import (
 )
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.simulation.robots import PUMA, Arm
+from load_identification.simulation.robots import PUMA, SCARA, SEVEN_JOINTS, Arm
 
 
 @pytest.mark.parametrize(
-    'payload', [BLOCK, random_payload(1), random_payload(2)], ids=['block', 'a', 'b']
+    ('arm', 'payload'),
+    [
+        *((arm, BLOCK) for arm in ARMS.values()),
+        (SCARA, random_payload(1)),
+        (SEVEN_JOINTS, random_payload(2)),
+    ],
 )
-@pytest.mark.parametrize('arm', ARMS.values(), ids=ARMS)
 def test_exact_samples_give_all_ten_parameters(arm: Arm, payload: InertialParameters) -> None:
     estimate = estimate_of(samples(arm, rich_motion(arm, 10.0), payload))
     assert estimate.identified.all()
@@ -43,19 +47,6 @@ def test_exact_samples_give_all_ten_parameters(arm: Arm, payload: InertialParame
     np.testing.assert_allclose(estimate.parameters, payload.to_vector(), rtol=1e-6)
     np.testing.assert_allclose(estimate.values, to_message_order(payload.to_vector()), rtol=1e-6)
     np.testing.assert_allclose(estimate.offset, OFFSET, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    'settings', [EstimatorSettings(), EXACT, replace(EXACT, forgetting_time=2.0)]
-)
-def test_the_estimate_does_not_depend_on_the_batches(settings: EstimatorSettings) -> None:
-    whole = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
-    pieces = [whole.select(slice(k, k + 7)) for k in range(0, len(whole.stamps), 7)]
-    ours, theirs = estimate_of(*pieces, settings=settings), estimate_of(whole, settings=settings)
-    # Rounding at a condition of 1e3.
-    np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-10)
-    np.testing.assert_allclose(ours.std, theirs.std, rtol=1e-10)
-    assert ours.stamp == theirs.stamp == whole.stamps[-1]
 
 
 @pytest.mark.parametrize('channel', range(6))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from itertools import pairwise
 
@@ -85,17 +84,11 @@ def test_uneven_filtered_stamps_shift_nothing() -> None:
     assert abs(estimate.value_s - 0.015) <= 6e-4  # 2.5 of its standard deviations
 
 
-@pytest.mark.parametrize('mount', ['six_joints', 'scara', 'seven_joints'])
-def test_any_arm_will_do(mount: str) -> None:
-    case = replace(CASE, mount=mount)
-    estimate = found(ideal(0.02, case=case))
-    assert estimate.known
-    assert abs(estimate.value_s - 0.02) <= 5e-4
-
-
 def test_a_stated_deviation_is_the_true_one() -> None:
     noise = 10.0 * NOISE  # so much that noise, and nothing else, makes the error
-    estimates = [found(ideal(0.017, seed=seed, noise=noise)) for seed in range(30)]
+    exact, rng = ideal(0.017, noise=0.0 * NOISE), np.random.default_rng(0)
+    drawn = noise * rng.standard_normal((30, *exact.wrench.shape))
+    estimates = [found(replace(exact, wrench=exact.wrench + each)) for each in drawn]
     errors = np.array([e.value_s for e in estimates]) - 0.017
     stated = np.array([e.std_s for e in estimates])
     # 30 draws tell a standard deviation to 13 %; the stated one is meant to be the larger.
@@ -103,34 +96,32 @@ def test_a_stated_deviation_is_the_true_one() -> None:
     assert np.mean(np.abs(errors) <= 1.96 * stated) >= 0.87
 
 
-def test_an_offset_that_steps_or_drifts_is_no_delay() -> None:
-    batch = ideal(0.005, duration=20.0)
-    seconds = (batch.stamps - batch.stamps[0]) * 1e-9
-    drift = seconds[:, None] * np.repeat([4.0 / 300.0, 2e-3], 3)
-    step = (seconds > 9.0)[:, None] * np.array([2.0, 1.0, -3.0, 0.05, 0.05, 0.0])
-    estimate = found(replace(batch, wrench=batch.wrench + drift + step))
-    assert estimate.known
-    assert abs(estimate.value_s - 0.005) <= 5e-4
+SECONDS = np.arange(1000) / 50.0
+PUSHED = np.clip(np.minimum(SECONDS - 9.0, 11.0 - SECONDS) / 0.2, 0.0, 1.0)
+LOADED = SECONDS[:, None] > 9.4
+STEPS = (SECONDS > 9.0)[:, None] * np.array([2.0, 1.0, -3.0, 0.05, 0.05, 0.0])
 
 
-def test_another_load_is_no_delay() -> None:
-    """Whenever it is put on: each block of 2 s has a load of its own."""
-    first, then = (ideal(0.015, 20.0, case=replace(CASE, payload_scale=k)) for k in (1.0, 3.0))
-    later = np.arange(len(first.stamps)) >= 470
-    wrench = np.where(later[:, None], then.wrench, first.wrench)
-    estimate = found(replace(first, wrench=wrench))
+@pytest.mark.parametrize(
+    ('added', 'more', 'mount'),
+    [
+        (SECONDS[:, None] * np.repeat([4.0 / 300.0, 2e-3], 3) + STEPS, 0.0, 'puma'),
+        (PUSHED[:, None] * np.array([20.0, -5.0, 3.0, 0.5, 1.0, -0.3]), 0.0, 'six_joints'),
+        # Whenever it is put on: each block of 2 s has a load of its own.
+        (0.0, 2.0 * LOADED, 'puma'),
+        (0.0, 0.0, 'scara'),
+        (0.0, 0.0, 'seven_joints'),
+    ],
+    ids=['drift and step', 'push', 'load', 'scara', 'seven joints'],
+)
+def test_what_else_happens_is_no_delay_on_any_arm(
+    added: FloatArray | float, more: FloatArray | float, mount: str
+) -> None:
+    batch = ideal(0.015, 20.0, case=replace(CASE, mount=mount))
+    wrench = batch.wrench + added + more * (batch.wrench - OFFSET)
+    estimate = found(replace(batch, wrench=wrench))
     assert estimate.known
     assert abs(estimate.value_s - 0.015) <= 5e-4
-
-
-def test_a_push_is_no_delay() -> None:
-    batch = ideal(0.005, duration=20.0)
-    seconds = (batch.stamps - batch.stamps[0]) * 1e-9
-    pushed = np.clip(np.minimum(seconds - 9.0, 11.0 - seconds) / 0.2, 0.0, 1.0)
-    push = pushed[:, None] * np.array([20.0, -5.0, 3.0, 0.5, 1.0, -0.3])
-    estimate = found(replace(batch, wrench=batch.wrench + push))
-    assert estimate.known
-    assert abs(estimate.value_s - 0.005) <= 5e-4
 
 
 def test_nothing_is_said_before_there_is_motion_enough() -> None:
@@ -205,20 +196,6 @@ def test_gaps_and_stamps_that_jump_are_survived() -> None:
     assert not found(batch, batch.select(slice(0, 200))).known
 
 
-def test_memory_is_fixed() -> None:
-    estimator = DelayEstimator(0.05, 0.003)
-    batch = ideal(0.0)
-    sizes = []
-    for turn in range(6):
-        shift = turn * 15_000_000_000
-        for start in range(0, len(batch.stamps), 5):
-            piece = batch.select(slice(start, start + 5))
-            estimator.update(replace(piece, stamps=piece.stamps + shift))
-        sizes.append(len(pickle.dumps(estimator)))
-    # Two seconds of samples and the margins, in whatever pieces they came.
-    assert sizes[-1] < 1.2 * sizes[0]
-
-
 def test_a_known_delay_is_followed_when_it_changes() -> None:
     estimator = DelayEstimator(0.05, 0.003)
     estimator.update(ideal(0.0, duration=20.0))
@@ -267,7 +244,7 @@ def test_friction_of_a_contact_is_no_delay() -> None:
 
 
 @pytest.mark.parametrize('lag', [0.0, 0.02])
-@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('seed', [0, pytest.param(1, marks=pytest.mark.seeds)])
 def test_hysteresis_of_the_sensor_is_no_delay(lag: float, seed: int) -> None:
     """Play of a tenth of the rms of the wrench makes no lag, and hides no true one."""
     batch = ideal(lag, 20.0, seed, rate=400.0)

@@ -43,11 +43,16 @@ def worked_with(
 @pytest.mark.parametrize(
     ('kind', 'cutoff', 'robot', 'motion', 'conditions'),
     [
-        ('first', 1.5, 'puma', 'rich', ORDINARY),
         ('second', 1.5, 'seven_joints', 'tool-down', ORDINARY),
         ('mean', 1.5, 'puma', 'pauses', Conditions()),
         ('first', 5.0, 'puma', 'pauses', Conditions()),
-        ('second', 3.0, 'scara', 'pauses', Conditions()),
+        *(
+            pytest.param(*each, marks=pytest.mark.seeds)
+            for each in (
+                ('first', 1.5, 'puma', 'rich', ORDINARY),
+                ('second', 3.0, 'scara', 'pauses', Conditions()),
+            )
+        ),
     ],
 )
 def test_a_low_pass_is_named_with_its_cutoff(
@@ -67,16 +72,21 @@ def test_a_low_pass_is_named_with_its_cutoff(
         assert wrong not in others, others
 
 
+DELAYED = [
+    (0.017, Conditions()),
+    (0.045, replace(ORDINARY, compliance=5.0)),
+    (0.017, replace(ORDINARY, tied=('hysteresis', 'smooth'))),
+    (0.045, replace(ORDINARY, swing=0.3)),
+]
+
+
 @pytest.mark.parametrize(
-    'conditions',
+    ('late', 'conditions'),
     [
-        Conditions(),
-        replace(ORDINARY, compliance=5.0),
-        replace(ORDINARY, tied=('hysteresis', 'smooth')),
-        replace(ORDINARY, swing=0.3),
+        *DELAYED,
+        *(pytest.param(0.062 - late, c, marks=pytest.mark.seeds) for late, c in DELAYED),
     ],
 )
-@pytest.mark.parametrize('late', [0.017, 0.045])
 def test_a_delay_alone_is_no_low_pass(late: float, conditions: Conditions) -> None:
     # What is late is looked at, also where the cell has errors of other kinds.
     estimator, batches = worked_with(None, conditions=conditions, wrench_delay=-late)

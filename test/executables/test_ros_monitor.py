@@ -22,7 +22,7 @@ from ros_messages import NAMESPACE, OFFSET_KEYS, PARAMETER_KEYS
 import load_identification
 from load_identification.commands import load_monitor as monitor
 from load_identification.commands.load_monitor_view import BARS, one_line, picture
-from load_identification.nodes.client.monitor import HISTORY_STEP, MonitorState, Rate
+from load_identification.nodes.client.monitor import MonitorState, Rate
 
 CODE = str(Path(load_identification.__file__).resolve().parents[1])
 VALUES = (1.1058, 0.012, 0.037, 0.047, 0.00237, 0.0001, -0.0001, 0.0014, 0.00094, 0.00146)
@@ -95,11 +95,6 @@ def test_reasons_are_shown_and_values_that_are_not_identified_are_not() -> None:
     assert 'nan' not in text
 
 
-def test_reason_of_a_mass_that_is_not_identified_is_shown() -> None:
-    words = 'mass std 0.3 kg, 0.01 required: turn the sensor against gravity'
-    assert words in shown(heard(status(words, state='estimating', mass__identified='false')))
-
-
 def test_spark_line_follows_the_mass() -> None:
     masses = ['nan', '1.0', '1.5', '2.0']
     state = heard(*(status(mass=m) for m in masses))
@@ -112,11 +107,6 @@ def test_mass_that_stands_still_draws_a_flat_line() -> None:
     state = heard(*(status(mass=f'{1.1 + 1e-6 * (k % 2)}') for k in range(8)))
     line = spark_line(state)
     assert len(set(line) & set(BARS)) == 1
-
-
-def test_spark_line_takes_one_value_a_step() -> None:
-    state = heard(*(status() for _ in range(21)), step=HISTORY_STEP / 10)
-    assert len(state.mass) == 3
 
 
 def test_rates_are_counted_over_the_last_seconds() -> None:

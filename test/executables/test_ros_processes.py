@@ -254,20 +254,3 @@ def test_two_arms_side_by_side_do_not_mix() -> None:
         right.settle()
         assert right.status['event'] == 'none'
         assert right.status['mass.identified'] == 'true'
-
-
-def test_a_gravity_that_points_elsewhere_is_named_in_three_processes() -> None:
-    # 30 degrees off.
-    gravity = {'gravity': [4.9, 0.0, -8.5]}
-    with Group() as group:
-        group.publish_inputs()
-        *_, estimator = [
-            group.start(node, parameters=gravity if node != 'fusion' else None) for node in NODES
-        ]
-        pipeline = Pipeline(group)
-        pipeline.connect()
-        group.play(feed(recording(duration=14.0), group.next_base()))
-        group.wait_for(lambda: 'set gravity to' in pipeline.words, 'the cause')
-        assert pipeline.state == 'fault'
-        assert estimator.output.count('set gravity to') == 1
-        assert pipeline.status['mass.identified'] == 'false'

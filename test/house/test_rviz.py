@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pinocchio
 import pytest
 import yaml
 from checkout import ROOT
@@ -16,7 +15,6 @@ from visualization_msgs.msg import Marker
 
 from load_identification.nodes.rviz import NEWTONS_PER_METRE, PayloadMarkers
 from load_identification.nodes.transport import description as transforms
-from load_identification.simulation.robots import puma_description
 
 CONFIG = ROOT / 'config' / 'load_identification.rviz'
 
@@ -49,9 +47,6 @@ TOPICS = {
 
 ARROW = 1.3
 """Length of RViz's arrow of scale 1: a shaft of 1 and a head of 0.3, rviz_rendering arrow.hpp."""
-
-OPENING = np.deg2rad(45.0)
-"""Of an Ogre camera from top to bottom, which RViz leaves as it is [rad]."""
 
 
 @pytest.fixture(scope='module')
@@ -86,11 +81,6 @@ def test_every_class_exists(config: dict[str, Any], displays: list[dict[str, Any
     assert classes(manager['Tools'], 'rviz_default_plugins') <= TOOLS
     assert classes([manager['Views']['Current']], 'rviz_default_plugins') <= VIEWS
     assert classes(config['Panels'], 'rviz_common') <= PANELS
-
-
-def test_robot_payload_wrenches_and_frame_are_shown(displays: list[dict[str, Any]]) -> None:
-    shown = classes(displays, 'rviz_default_plugins')
-    assert {'RobotModel', 'MarkerArray', 'Wrench', 'TF'} <= shown
 
 
 def test_every_topic_is_one_of_the_interface_and_of_the_type_shown(
@@ -133,29 +123,6 @@ def test_wrenches_have_the_scale_of_the_marker(displays: list[dict[str, Any]]) -
             length = ARROW * display['Force Arrow Scale']
             # Two digits in the file.
             assert length == pytest.approx(1.0 / NEWTONS_PER_METRE, rel=0.01)
-
-
-def test_the_payload_is_in_sight_wherever_the_arm_points(config: dict[str, Any]) -> None:
-    view = config['Visualization Manager']['Views']['Current']
-    pitch, yaw = view['Pitch'], view['Yaw']
-    focus = np.array([view['Focal Point'][axis] for axis in 'XYZ'])
-    backward = np.array([np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)])
-    sideward = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
-    upward = np.cross(backward, sideward)
-
-    model = pinocchio.buildModelFromXML(puma_description())
-    data, frame = model.createData(), model.getFrameId('ft_sensor')
-    lower, upper = model.lowerPositionLimit, model.upperPositionLimit
-    rng = np.random.default_rng(0)
-    for position in rng.uniform(lower, upper, (2000, model.nq)):
-        pinocchio.framesForwardKinematics(model, data, position)
-        # The block's far end, and the text above it.
-        end = data.oMf[frame].act(np.array([0.0, 0.037, 0.12]))
-        for point in (end, end + np.array([0.0, 0.0, 0.25])):
-            seen = point - focus - view['Distance'] * backward
-            half = -seen @ backward * np.tan(OPENING / 2.0)
-            # The window is wider than high.
-            assert np.abs([seen @ sideward, seen @ upward]).max() < half
 
 
 def test_the_frame_shown_is_the_one_sent(displays: list[dict[str, Any]]) -> None:

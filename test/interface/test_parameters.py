@@ -16,7 +16,7 @@ from checkout import ROOT
 from load_identification.errors import ParameterError
 from load_identification.estimation.systematic_errors import NO_ERRORS
 from load_identification.interface.node_table import NODES, PROGRAMS, matches, misplaced
-from load_identification.interface.parameter_file import from_yaml, suggestion
+from load_identification.interface.parameter_file import from_yaml
 from load_identification.interface.parameters import ALL, TABLE, Parameters, allowed, check
 from load_identification.pipeline import settings
 
@@ -148,12 +148,6 @@ def test_errors_of_the_cell_reach_the_estimator_one_by_one_or_not_at_all() -> No
     assert given.cross_talk_torque == 0.001
     assert given.gain_common == 0.005
     assert settings.error_priors(Parameters(systematic_errors='none')) == NO_ERRORS
-
-
-def test_a_misspelt_name_is_answered_with_the_one_that_is_meant() -> None:
-    assert suggestion('sensor_fram') == '; did you mean sensor_frame?'
-    assert suggestion('cutof_frequency') == '; did you mean cutoff_frequency?'
-    assert suggestion('colour') == ''
 
 
 def test_never_to_forget_is_an_infinite_time_constant() -> None:

@@ -113,14 +113,6 @@ def test_urscript_has_the_diagonal_first(payload: Payload) -> None:
     np.testing.assert_allclose(numbers(text), expected, atol=ROUNDED * STD.max())
 
 
-def test_franka_has_the_whole_matrix_by_columns(payload: Payload) -> None:
-    text = commands(payload)['Franka, ROS 2'].text
-    found = numbers(text)
-    matrix = found[4:].reshape(3, 3, order='F')
-    np.testing.assert_allclose(found[:4], VALUES[:4], atol=ROUNDED * STD[0])
-    np.testing.assert_allclose(matrix, VALUES[4:][MATRIX], atol=ROUNDED * STD[4])
-
-
 @pytest.mark.parametrize(
     ('link', 'target'),
     [

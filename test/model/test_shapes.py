@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pinocchio
 import pytest
@@ -90,22 +88,6 @@ def test_ellipsoid_holds_95_percent_of_the_points() -> None:
     # Standard deviation of the share: 0.0011.
     assert np.mean(inside) == pytest.approx(0.95, abs=0.004)
     np.testing.assert_allclose(np.linalg.det(ellipsoid.axes), 1.0, atol=EXACT)
-
-
-def test_turned_covariance_is_that_of_the_turned_inertia() -> None:
-    rng = np.random.default_rng(4)
-    rotation, root = random_rotation(rng), rng.normal(size=(6, 6))
-    rows = []
-    for column in root.T:
-        matrix = np.zeros((3, 3))
-        matrix[UPPER] = column
-        matrix.T[UPPER] = column
-        rows.append((rotation.T @ matrix @ rotation)[UPPER])
-    # The covariance is the sum of the outer products of its root's columns.
-    expected = np.array(rows).T @ np.array(rows)
-    np.testing.assert_allclose(
-        turned_covariance(root @ root.T, rotation), expected, atol=EXACT * 100
-    )
 
 
 def noisy(inertia: FloatArray, std: float, rng: np.random.Generator) -> FloatArray:
@@ -199,17 +181,6 @@ def test_axes_of_near_equal_moments_are_those_of_the_present_inertia() -> None:
             steps.append(np.linalg.norm(pinocchio.log3(axes.T @ now)))
         axes = now
     assert max(steps) < 0.2
-
-
-def test_largest_moment_is_on_x_whatever_the_frame_of_the_sensor() -> None:
-    moments = np.array([0.0055, 0.0035, 0.0025])
-    for order in itertools.permutations(range(3)):
-        rotation = np.eye(3)[:, list(order)]
-        drawn = shape(body_with(moments, rotation), 1e-6)
-        np.testing.assert_allclose(drawn.moments, moments, rtol=1e-9)
-        assert np.linalg.det(drawn.axes) == pytest.approx(1.0)
-        assert abs(drawn.axes[:, 0] @ rotation[:, 0]) == pytest.approx(1.0)
-        assert abs(drawn.axes[:, 2] @ rotation[:, 2]) == pytest.approx(1.0)
 
 
 def test_deviations_of_principal_moments_are_those_of_draws() -> None:

@@ -32,11 +32,6 @@ def vector(pseudo: FloatArray) -> FloatArray:
     return InertialParameters(pseudo[3, 3], pseudo[:3, 3], inertia).to_vector()
 
 
-def frobenius_root() -> FloatArray:
-    """Return R (16, 10) with which the metric is the Frobenius norm of the pseudo-inertia."""
-    return np.array([pseudo_inertia(unit).ravel() for unit in np.eye(10)]).T
-
-
 @pytest.mark.parametrize('bounded', [False, True])
 def test_never_farther_from_the_truth_and_always_a_body(bounded: bool) -> None:
     for case in cases(1, 200, bounded):
@@ -54,30 +49,6 @@ def test_never_farther_from_the_truth_and_always_a_body(bounded: bool) -> None:
         least = before**2 - (1.0 - 2.0 * GAP) * found.distance**2
         assert after**2 <= least + 1e-6 * before**2
         assert after < before * (1.0 + 1e-9)
-
-
-@pytest.mark.parametrize('seed', range(10))
-def test_in_the_frobenius_norm_negative_eigenvalues_become_zero(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    half = rng.normal(size=(4, 4))
-    pseudo = half + half.T
-    values, axes = np.linalg.eigh(pseudo)
-    root = frobenius_root()
-    covariance = np.linalg.pinv(root.T @ root)
-    found = nearest_consistent(vector(pseudo), covariance)
-    clipped = (axes * np.maximum(values, 0.0)) @ axes.T
-    distance = np.linalg.norm(clipped - pseudo)
-    assert np.linalg.norm(pseudo_inertia(found.parameters) - clipped) <= NEARNESS * distance
-    assert found.distance == pytest.approx(distance, rel=GAP)
-
-
-def test_negative_definite_becomes_next_to_nothing() -> None:
-    root = frobenius_root()
-    covariance = np.linalg.pinv(root.T @ root)
-    found = nearest_consistent(vector(-np.diag([0.1, 0.2, 0.3, 1.0])), covariance)
-    assert found.converged
-    assert found.parameters[0] > 0.0
-    assert np.abs(found.parameters).max() <= NEARNESS * found.distance
 
 
 def test_another_solver_finds_nothing_nearer() -> None:

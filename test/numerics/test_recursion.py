@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -89,17 +87,6 @@ def test_recursion_is_the_batch_solution(samples: int, cut: int) -> None:
     np.testing.assert_allclose(solution.values, batch(rows, solution.noise), rtol=1e-9, atol=1e-9)
 
 
-def test_covariance_is_that_of_the_weighted_rows() -> None:
-    rows = measured(1, regressors(0, 300))
-    recursive = estimator()
-    feed(recursive, rows)
-    solution = recursive.solve()
-    flat = rows[0].reshape(-1, SIZE) / solution.noise
-    expected = np.linalg.inv(np.diag(1.0 / PRIOR**2) + flat.T @ flat)
-    # An explicit inverse at a condition of 1e6.
-    np.testing.assert_allclose(solution.covariance, expected, rtol=1e-8, atol=1e-20)
-
-
 @pytest.mark.parametrize('bad', [np.nan, np.inf])
 def test_values_that_are_not_finite_are_no_rows(bad: float) -> None:
     rows = measured(1, regressors(0, 300))
@@ -138,17 +125,6 @@ def test_solving_changes_nothing() -> None:
                 recursive.end_block(BLOCK)
         asked.solve()
     assert_same(asked.solve(), silent.solve(), 1e-12)
-
-
-def test_what_nothing_has_been_seen_of_has_the_prior_variance() -> None:
-    matrix, values = measured(1, regressors(0, 60))
-    matrix[:, :, [3, 4]] = 0.0
-    recursive = estimator()
-    feed(recursive, (matrix, values))
-    solution = recursive.solve()
-    # Times the noise, which is learned.
-    np.testing.assert_allclose(solution.std[[3, 4]], 1e4, rtol=1e-9)
-    np.testing.assert_allclose(solution.values[[3, 4]], 0.0, atol=1e-9)
 
 
 def coloured(kind: str, seed: int, samples: int, channels: int) -> FloatArray:
@@ -207,26 +183,6 @@ def test_intervals_hold(kind: str, count: int, level: float, least: float, most:
     assert least < np.mean(inside) <= most
 
 
-def test_with_forgetting_the_noise_level_follows_a_change() -> None:
-    recursive = estimator(forgetting_time=10.0, noise=1.0)
-    feed(recursive, coloured_rows('correlated', 3, 3000, 2.0))
-    assert recursive.solve().noise == pytest.approx(2.0 * np.sqrt(9.8), rel=0.3)
-    feed(recursive, coloured_rows('white', 3, 6000, 0.2))
-    # After twelve time constants, with few averages within one: 20 %; the larger of two levels.
-    assert recursive.solve().noise == pytest.approx(0.2, rel=0.4)
-
-
-def test_memory_is_bounded() -> None:
-    recursive, sizes = estimator(0.01, 10.0), []
-    rows = measured(1, regressors(0, PER_BLOCK))
-    for _ in range(20):
-        for _ in range(17):  # all averages at another place
-            recursive.add(*rows)
-            recursive.end_block(BLOCK)
-        sizes.append(len(pickle.dumps(recursive)))
-    assert max(sizes[1:]) <= sizes[0] + 100  # of small counters
-
-
 def test_forgetting_some_unknowns_keeps_what_is_known_of_the_others() -> None:
     recursive = estimator(noise=1.0)
     feed(recursive, coloured_rows('white', 5, 480, 0.2))
@@ -252,17 +208,6 @@ def test_forgetting_drops_the_block_that_may_have_seen_a_change() -> None:
     for either in (recursive, clean):
         either.forget(range(5))
     assert_same(recursive.solve(), clean.solve(), 1e-12)
-
-
-def test_an_estimate_after_forgetting_is_that_of_the_new_truth() -> None:
-    new_truth = TRUTH + np.array([2.0, 1.0, -1.0, 1.0, 1.0, 0.0, 0.0])
-    recursive = estimator()
-    feed(recursive, measured(1, regressors(0, 960)))
-    recursive.forget(range(5))
-    feed(recursive, measured(2, regressors(9, 240), new_truth))
-    solution = recursive.solve()
-    assert np.all(np.abs(solution.values - new_truth) < 4.0 * solution.std)
-    assert np.all(solution.std < 0.1)
 
 
 """Blocks of a quarter of a second."""

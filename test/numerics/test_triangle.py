@@ -142,48 +142,6 @@ def test_fading_is_exponential_forgetting_under_persistent_excitation() -> None:
     assert memory.rows == pytest.approx(12 * horizon)
 
 
-def test_fading_takes_from_the_directions_of_the_latest_rows_alone() -> None:
-    memory, latest = memory_of(draw(8, 30)), memory_of(draw(9, 50, rank=1))
-    before = information(memory)
-    memory.fade(latest, 0.01)
-    lost = np.linalg.eigvalsh(before - information(memory))
-    assert lost[-1] > 1e-3 * before.max()
-    np.testing.assert_allclose(lost[:-1], 0.0, atol=ROUNDING * before.max())
-
-
-def test_nothing_is_forgotten_where_the_latest_rows_say_nothing() -> None:
-    memory = memory_of(draw(8, 30))
-    before = information(memory)
-    memory.fade(SquareRootInformation(SIZE), 0.01)
-    np.testing.assert_allclose(information(memory), before, atol=ROUNDING * before.max())
-
-
-@pytest.mark.parametrize('rank', [1, 3, 5])
-def test_what_is_not_excited_stays_known_however_long(rank: int) -> None:
-    """5000 blocks at rest, each like the last: no variance grows, along any direction."""
-    memory = memory_of(draw(10, 60))
-    before = np.linalg.inv(information(memory))
-    rest, _ = draw(11, 1, 1)
-    latest = memory_of((np.tile(rest, (12, 1)), np.zeros(12)))
-    also_moving = memory_of(draw(12, 12, rank))
-    for memory_latest in (latest, also_moving):
-        for _ in range(2500):
-            memory.fade(memory_latest, 0.97)
-            memory.merge(memory_latest)
-    grown = scipy.linalg.eigh(np.linalg.inv(information(memory)), before, eigvals_only=True)
-    # 5000 roundings of 1e-16 at a condition of 1e4.
-    assert grown[-1] <= 1.0 + 1e-7
-
-
-@pytest.mark.parametrize('least', [0.9, 1e-6])
-def test_fading_leaves_the_solution_where_it_was(least: float) -> None:
-    memory = memory_of(draw(13, 30))
-    before = solution(memory)
-    memory.fade(memory_of(draw(14, 30, 3)), least)
-    # The information fades to 1e-6 in some directions: the condition grows from 1e2 to 1e5.
-    np.testing.assert_allclose(solution(memory), before, rtol=1e-8)
-
-
 @pytest.mark.parametrize('rank', [0, 2, 5])
 def test_residuals_fade_with_their_rows(rank: int) -> None:
     """Also where the rows do not tell of all unknowns, and z holds residuals as r does."""

@@ -11,6 +11,7 @@ from exact_hexapod import exact_legs
 
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.systematic_errors import NO_ERRORS
 from load_identification.interface.batches import EffortBatch, FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.geometry_file import Geometry
@@ -39,7 +40,7 @@ def feed(stage: HexapodFilter, batch: EffortBatch, parts: int = 60) -> list[Filt
 
 
 def mass(batches: list[FilteredBatch]) -> float:
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EstimatorSettings(errors=NO_ERRORS))
     estimate = estimated(estimator, batches)
     return float(estimate.values[0])
 

@@ -11,11 +11,11 @@ from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry_file import FrictionSettings
-from load_identification.parallel.leg_filter import REACH, HexapodFilter
+from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.leg_friction import FrictionTracker, weighting
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.signals.differentiator import Differentiator
-from load_identification.signals.effort_stage import least_speed, smoothed_sign, step_response
+from load_identification.signals.effort_stage import smoothed_sign, step_response
 from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GEOMETRY, body_force
 
 SETTINGS = FrictionSettings(coulomb=20.0, viscous=60.0, drift=0.5, low_speed=0.03, full_speed=0.05)
@@ -41,19 +41,6 @@ def test_smoothed_sign_is_what_the_low_pass_makes_of_coulomb_friction() -> None:
     assert np.abs(np.sign(out.velocity) - out.wrench).max() > 0.8
 
 
-def test_smoothed_sign_of_a_steady_rate_is_its_sign() -> None:
-    rate = np.array([[0.1, -0.1, 1e-9, 0.0, 2.0, -2.0]])
-    found = smoothed_sign(rate, np.zeros((1, 6)), step_response(0.06))
-    np.testing.assert_array_equal(found, np.sign(rate))
-
-
-def test_least_speed_is_zero_around_a_turn() -> None:
-    rate = np.array([[0.02, -0.02, 0.5, -0.5]])
-    acceleration = np.array([[1.0, 1.0, 1.0, 1.0]])
-    found = least_speed(rate, acceleration, 0.06)
-    np.testing.assert_allclose(found, [[0.0, 0.0, 0.476, 0.476]])
-
-
 @pytest.mark.parametrize('measure', ['slowest', 'mean'])
 def test_weight_goes_from_zero_at_low_speed_to_one(measure: str) -> None:
     settings = replace(SETTINGS, measure=measure)
@@ -68,14 +55,6 @@ def test_one_slow_leg_counts_for_the_slowest_but_not_for_the_mean() -> None:
     speed = np.array([[0.3, 0.3, 0.3, 0.3, 0.3, 0.0]])
     assert weighting(speed, SETTINGS)[0] == 0.0
     assert weighting(speed, replace(SETTINGS, measure='mean'))[0] == 1.0
-
-
-def test_a_turn_beyond_the_reach_shows_by_less_than_a_twentieth_and_within_it_by_more() -> None:
-    times, response = step_response(1.0)
-    missing = np.abs(response - 1.0)
-    assert missing[times >= REACH].max() < 0.05
-    # The ripple before, which a shorter reach lets in.
-    assert missing[(times > 0.3) & (times < REACH)].max() > 0.08
 
 
 def test_tracker_follows_a_wandering_coulomb_level_and_the_force_left_is_the_bodys() -> None:

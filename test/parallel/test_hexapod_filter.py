@@ -291,31 +291,6 @@ def test_a_recording_played_again_starts_afresh() -> None:
     )
 
 
-def test_a_machine_that_stays_in_a_singularity_is_waited_for() -> None:
-    wide = replace(IDEAL, shortest=0.1, longest=2.0)
-    mechanism = Mechanism(wide)
-    times = np.arange(1500) * 2e-3
-    # At exactly 90 degrees of yaw a turn and a heave are possible with all legs held.
-    yaw = np.deg2rad(np.minimum(45.0 * times, 90.0))
-    rotation = rotation_exponential(yaw[:, None] * [0.0, 0.0, 1.0])
-    lengths = mechanism.lengths(np.repeat(wide.home[None], 1500, axis=0), rotation)
-    stamps = BASE + np.round(times * 1e9).astype(np.int64)
-    rng = np.random.default_rng(3)
-    effort = rng.normal(50.0, 1.0, (1500, 6))
-    batch = EffortBatch(wide.legs, stamps, lengths, np.full((1500, 6), np.nan), effort)
-    stage = make_stage(wide)
-    out = feed(stage, batch, parts=50)
-    assert stage.dropped['near_singular'] + stage.dropped['pose_not_found'] > 40
-    assert stage.waiting_for in (
-        'a pose farther from a singularity',
-        'a pose that the leg lengths belong to',
-    )
-    last = max(int(b.stamps[-1]) for b in out)
-    # 85 degrees are reached after 1.9 s.
-    assert last - BASE < 2_000_000_000
-    assert all(np.isfinite(b.wrench).all() for b in out)
-
-
 def test_standing_legs_are_no_samples_of_the_load_and_age_the_estimate() -> None:
     stage, estimator = make_stage(GEOMETRY), PayloadEstimator(EstimatorSettings())
     moving = exact_legs(Mechanism(GEOMETRY), BODY, duration=12.0, rate=500.0)

@@ -172,14 +172,6 @@ def test_a_recording_played_again_is_compensated_again(brisk: Recording) -> None
             np.testing.assert_array_equal(out.stamps, brisk.stamps[rows])
 
 
-def test_batches_without_a_sample_change_nothing(brisk: Recording) -> None:
-    stage = Compensation(Parameters())
-    for rows in (slice(0), slice(9), slice(0)):
-        found = stage.update(*inputs(brisk, rows), ROBOT, known())
-        assert [len(each.stamps) for each in found] == ([9] if rows.stop else [])
-    assert stage.dropped.total() == 0
-
-
 def test_joint_states_without_a_position_are_waited_out(brisk: Recording) -> None:
     """A joint that was not known yet had ended the node at the second batch."""
     stage, given = Compensation(Parameters()), []

@@ -143,24 +143,6 @@ def test_a_channel_at_its_limit_again_and_again_spoils_nothing(channel: int, sha
     assert max(each.error for each in known) < 4.0
 
 
-@pytest.mark.parametrize('factor', [0.0, -1.0, np.degrees(1.0)])
-def test_velocities_that_are_none_of_the_positions_are_left_out(factor: float) -> None:
-    known = list(claims(with_velocity(recording(), factor)))
-    assert known
-    assert max(each.error for each in known) < 4.0
-
-
-def test_velocities_that_are_left_out_are_named() -> None:
-    stage = settings.motion_filter(Parameters())
-    stage.set_description(PUMA)
-    for factor, words in ((1.0, ''), (0.0, 'velocity of joint_1'), (1.0, '')):
-        r = with_velocity(recording(), factor)
-        batch = SynchronizedBatch(r.names, FRAME, r.stamps, r.position, r.velocity, r.wrench)
-        stage.update(batch)
-        assert stage.words.startswith(words)
-        assert bool(stage.words) == bool(words)
-
-
 def test_a_joint_that_repeats_its_position_while_it_has_a_velocity_is_named() -> None:
     stage = settings.motion_filter(Parameters())
     stage.set_description(PUMA)

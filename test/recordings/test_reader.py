@@ -52,7 +52,7 @@ def assert_same(one: Identification, other: Identification) -> None:
     assert +one.dropped == +other.dropped
 
 
-@pytest.mark.parametrize('chunk', [0.02, 100.0])
+@pytest.mark.parametrize('chunk', [0.02, pytest.param(100.0, marks=pytest.mark.seeds)])
 def test_result_does_not_depend_on_the_length_of_the_chunks(
     bag: Path, result: Identification, chunk: float
 ) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from estimates import not_none
-from PIL import Image
 from report_samples import OFFSET, PAYLOAD, START, STD, TRUTH, constant
 
 from load_identification.commands.identify_load import main
@@ -215,15 +214,6 @@ def test_the_page_shows_the_inertia_and_every_error_in_standard_deviations(
     assert f'>{(last.values[0] - TRUTH[0]) / last.std[0]:.1f}<'.replace('-', '−') in page
 
 
-def test_a_heat_map_keeps_its_shades_and_lines_have_few(report: Path) -> None:
-    levels = {
-        name: len(set(Image.open(report.with_name(f'{name}.png')).getchannel('R').getdata()))
-        for name in ('excitation', 'identified')
-    }
-    assert levels['identified'] <= 16
-    assert levels['excitation'] > 64
-
-
 def test_figure_and_events_tell_the_same_of_what_was_lost_however_briefly(rich: Recorder) -> None:
     recorder, last = Recorder(), rich.snapshots[-1]
     for k in range(2000):
@@ -328,7 +318,7 @@ def test_command_writes_the_report_of_a_recording(
     assert main([str(bag), '--report', str(folder)]) == 0
     assert f'Written    {folder / "report.html"}' in capsys.readouterr().out.replace('\n', '')
     page = Page((folder / 'report.html').read_text('utf-8'))
-    assert 'whole, 11.0 s' in page.text
+    assert 'whole, 8.0 s' in page.text
     assert 'mass identified' in page.text
     # The spectrum is that of raw samples, up to half of their rate.
     assert (folder / 'spectrum.png').exists()

@@ -10,14 +10,12 @@ import pytest
 from estimates import not_none
 from report_samples import OFFSET, PAYLOAD, START, STD, TRUTH, constant
 
-from load_identification.model.inertial_parameters import to_message_order
 from load_identification.report.recorder import GAP, SNAPSHOTS, Recorder
 from load_identification.report.series_figures import predict
 from load_identification.report.snapshot import (
     BinnedSeries,
     LiveliestWindow,
     Snapshot,
-    believed_parameters,
 )
 from load_identification.report.spectrum import SpectrumRecorder, find_resonances
 from load_identification.typing_aliases import FloatArray
@@ -47,15 +45,6 @@ def test_liveliest_window_is_the_one_with_the_burst() -> None:
     for k in range(0, 1000, 30):
         window.add(rows[k : k + 30], score[k : k + 30])
     np.testing.assert_array_equal(window.rows.ravel(), np.arange(400.0, 500.0))
-
-
-def test_window_does_not_reach_over_a_gap() -> None:
-    window = LiveliestWindow(1, length=100)
-    window.add(np.arange(40.0)[:, None], np.full(40, 3.0))
-    window.close()
-    window.add(np.arange(100.0, 180.0)[:, None], np.full(80, 1.0))
-    window.close()
-    np.testing.assert_array_equal(window.rows.ravel(), np.arange(40.0))
 
 
 def spectrum_of(
@@ -122,15 +111,6 @@ def test_motion_leaves_no_image_at_the_rate_of_the_filter() -> None:
     assert spectrum.resonances == ()
 
 
-def test_raw_samples_that_nothing_explains_are_not_hoarded() -> None:
-    recorder = SpectrumRecorder()
-    for k in range(100):
-        stamps = START + 1_000_000_000 * k + np.arange(5) * 200_000_000
-        recorder.add_raw(stamps, np.zeros((5, 6)))
-    assert sum(len(s) for s in recorder._raw_stamps) <= 60
-    assert recorder.spectrum() is None
-
-
 @pytest.mark.parametrize('said', [False, True])
 def test_payload_that_was_lost_explains_its_own_time(said: bool) -> None:
     """Of snapshots that are thinned, an event alone may tell of the change."""
@@ -191,15 +171,6 @@ def test_time_begins_with_the_first_raw_sample_and_again_after_a_jump_back() -> 
     assert recorder.samples.seconds[0] == pytest.approx(0.1)
 
 
-def test_unusable_motion_is_left_out() -> None:
-    batch = constant(START + 20_000_000 * np.arange(50, dtype=np.int64), OFFSET)
-    batch.angular_velocity[7] = np.nan
-    recorder = Recorder()
-    recorder.add_samples(batch)
-    assert recorder.count == 49
-    assert np.isfinite(recorder.squares).all()
-
-
 def test_an_hour_takes_the_memory_of_two_minutes() -> None:
     recorder = Recorder()
     estimate = Snapshot(
@@ -223,12 +194,3 @@ def test_an_hour_takes_the_memory_of_two_minutes() -> None:
     # The estimates are not all there after two minutes: 512 of some 3 kB.
     assert size[3596] - size[120] < 3000 * SNAPSHOTS
     assert len(recorder.samples.seconds) <= 2048
-
-
-def test_believed_parameters_are_those_of_the_body_or_of_its_point_mass() -> None:
-    np.testing.assert_allclose(believed_parameters(TRUTH[:10]), PAYLOAD.to_vector())
-    unknown = np.where(np.arange(10) == 6, np.nan, TRUTH[:10])
-    point = believed_parameters(unknown)
-    np.testing.assert_allclose(point[:4], PAYLOAD.to_vector()[:4])
-    np.testing.assert_allclose(to_message_order(point)[4:], 0.0, atol=1e-15)
-    assert np.isnan(believed_parameters(np.full(10, np.nan))).all()

@@ -164,7 +164,15 @@ def test_a_mass_that_the_node_has_published_is_compared_with_what_was_known_then
         arm.rest(0.6)
     first = arm.call('check_mass').says
     arm.set(expected_mass=first['mass'], mass_tolerance=0.01, expected_by_this_sensor=True)
-    again = arm.call('check_mass')
+    answers: list[Answer] = []
+
+    def decided() -> bool:
+        answers.append(arm.call('check_mass'))
+        return bool(answers[-1].says['verdict'] != 'inconclusive')
+
+    # Half a second of samples has a std of 2 to 4 g, the more of them a busy machine loses.
+    arm.group.wait_for(decided, 'a std that 10 g are told by')
+    again = answers[-1]
     assert again.success, again.says
     assert abs(again.says['mass_from_expected']) < 4.0 * again.says['mass_from_expected_std']
     assert again.says['mass_from_expected_std'] < 0.005

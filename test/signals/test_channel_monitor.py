@@ -32,8 +32,7 @@ def feed(position: FloatArray, wrench: FloatArray, cuts: Sequence[int] | None = 
     return np.concatenate([monitor.update(q, w) for q, w in parts if len(w)])
 
 
-@pytest.mark.parametrize('how', [motion, rest, stop_and_go])
-@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize(('how', 'seed'), [(motion, 0), (rest, 1), (stop_and_go, 2)])
 def test_coarsely_quantised_noise_is_not_flagged(how: Motion, seed: int) -> None:
     """From a quarter of a step up never, every channel another ratio, side by side for 200 s.
 
@@ -50,55 +49,29 @@ def test_coarsely_quantised_noise_is_not_flagged(how: Motion, seed: int) -> None
     assert stuck[:, ratio < 0.2].mean() < 0.005
 
 
-@pytest.mark.parametrize('hold', [2, 5, 10])
-def test_a_sensor_slower_than_its_topic_is_not_flagged(hold: int) -> None:
-    """A driver that publishes every value several times."""
-    position = stop_and_go(60.0)
-    wrench = np.repeat(measured(position)[::hold], hold, axis=0)[: len(position)]
-    assert not feed(position, wrench).any()
-
-
-@pytest.mark.parametrize('value', [0.0, 3.7])
-@pytest.mark.parametrize('channel', [0, 2, 5])
-def test_a_channel_that_dies_is_flagged_within_a_few_samples_while_moving(
-    value: float, channel: int
+@pytest.mark.parametrize(
+    ('how', 'channel', 'value', 'few', 'until'),
+    [
+        *((motion, channel, value, FEW, 4000) for channel in (0, 2, 5) for value in (0.0, 3.7)),
+        # Quantised, and told at rest by the others, which change.
+        (motion, 1, None, 2 * FEW, 4000),
+        (rest, 4, 0.0, FEW, 4000),
+        (motion, 3, -0.2, FEW, 3000),
+    ],
+)
+def test_a_channel_that_dies_is_flagged_within_a_few_samples_until_it_lives_again(
+    how: Motion, channel: int, value: float | None, few: int, until: int
 ) -> None:
-    position = motion(8.0)
+    position = how(8.0)
     wrench = measured(position)
-    wrench[2500:, channel] = value
+    if value is None:
+        wrench = quantized(wrench, NOISE / 3.0)
+    wrench[2500:until, channel] = wrench[2500, channel] if value is None else value
     stuck = feed(position, wrench)
     assert not stuck[:2500].any()
-    assert stuck[2500 + FEW :, channel].all()
+    assert stuck[2500 + few : until, channel].all()
+    assert not stuck[until:].any()
     assert not np.delete(stuck, channel, axis=1).any()
-
-
-def test_a_channel_that_dies_is_flagged_with_quantisation_too() -> None:
-    position = motion(8.0)
-    wrench = quantized(measured(position), NOISE / 3.0)
-    wrench[2500:, 1] = wrench[2500, 1]
-    stuck = feed(position, wrench)
-    assert not stuck[:2500].any()
-    assert stuck[2500 + 2 * FEW :, 1].all()
-    assert not np.delete(stuck, 1, axis=1).any()
-
-
-def test_at_rest_a_dead_channel_is_told_by_the_others_changing() -> None:
-    position = rest(8.0)
-    wrench = measured(position)
-    wrench[2500:, 4] = 0.0
-    stuck = feed(position, wrench)
-    assert stuck[2500 + FEW :, 4].all()
-    assert not np.delete(stuck, 4, axis=1).any()
-
-
-def test_a_channel_is_released_when_it_lives_again() -> None:
-    position = motion(12.0)
-    wrench = measured(position)
-    wrench[2000:3000, 3] = -0.2
-    stuck = feed(position, wrench)
-    assert stuck[2000 + FEW : 3000, 3].all()
-    assert not stuck[3000:].any()
-    assert not stuck[:2000].any()
 
 
 def test_saturation_is_flagged_while_it_lasts_and_released_afterwards() -> None:
@@ -140,7 +113,7 @@ def test_a_limit_is_seen_when_it_is_met_three_times_in_a_row() -> None:
 
 
 @pytest.mark.parametrize('how', [motion, rest, stop_and_go])
-@pytest.mark.parametrize('ratio', [0.2, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize('ratio', [0.2, 5.0])
 def test_a_quantiser_or_a_slow_sensor_has_no_limit_where_its_values_end(
     how: Motion, ratio: float
 ) -> None:
@@ -159,15 +132,6 @@ def test_a_frozen_wrench_is_flagged_while_moving(from_start: bool) -> None:
     stuck = feed(position, wrench)
     assert not stuck[:frozen].any()
     assert stuck[frozen + (RATE * 3 if from_start else 2 * FEW) :].all()
-
-
-def test_a_frozen_wrench_is_flagged_when_the_arm_begins_to_move() -> None:
-    position = np.vstack([rest(10.0), motion(10.0)])
-    wrench = measured(position)
-    wrench[2000:] = wrench[2000]
-    stuck = feed(position, wrench)
-    assert not stuck[: 10 * RATE].any()
-    assert stuck[10 * RATE + 2 * FEW :].all()
 
 
 def test_encoder_noise_is_no_motion() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from load_identification.errors import ParameterError
 from load_identification.signals.low_pass import LowPass
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import IntArray
 
 ROUNDING = 1e-12
 """Of sums of a few hundred terms of order one in double precision."""
@@ -48,29 +48,6 @@ def test_filtered_derivative_follows_from_the_signal_alone() -> None:
     # (w h)³ / 24 is 2e-6 here, but the first step is a straight line's: (w h)² / 12.
     np.testing.assert_allclose(from_signal, from_derivative, atol=1e-5)
     assert from_signal[0] == 0.0
-
-
-def plain_loop(bandwidth: float, stamps: IntArray, values: FloatArray) -> FloatArray:
-    """Integrate the same parabolas by Gauss's quadrature, sample by sample."""
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    t = stamps * 1e-9
-    y = [0.0]
-    for k in range(1, len(t)):
-        h = t[k] - t[k - 1]
-        points = slice(max(k - 2, 0), k + 1)
-        s = 0.5 * h * (nodes + 1.0)
-        parabola = np.polynomial.Polynomial.fit(t[points], values[points], len(t[points]) - 1)
-        inside = bandwidth * np.exp(-bandwidth * (h - s)) * parabola(t[k - 1] + s)
-        y.append(float(np.exp(-bandwidth * h) * y[-1] + 0.5 * h * weights @ inside))
-    return np.array(y)
-
-
-def test_equals_a_loop_over_samples_with_uneven_steps() -> None:
-    stamps = uneven_stamps(3, 60)
-    values = np.random.default_rng(4).standard_normal(60)
-    np.testing.assert_allclose(
-        LowPass(7.0).update(stamps, values), plain_loop(7.0, stamps, values), atol=1e-10
-    )
 
 
 @pytest.mark.parametrize('from_first', [False, True])

@@ -49,9 +49,15 @@ def played(
     return stage
 
 
-@pytest.mark.parametrize('known', [True, False], ids=['robot known', 'not known'])
-@pytest.mark.parametrize('names', [NAMES, NAMES[::-1], (*NAMES, 'finger')], ids=len)
-@pytest.mark.parametrize('every', [1, pytest.param(10, marks=pytest.mark.seeds), 50])
+@pytest.mark.parametrize(
+    ('names', 'every', 'known'),
+    [
+        (NAMES, 1, True),
+        (NAMES[::-1], 50, False),
+        ((*NAMES, 'finger'), 1, False),
+        pytest.param((*NAMES[::-1], 'finger'), 10, True, marks=pytest.mark.seeds),
+    ],
+)
 def test_zeros_beside_the_positions_are_named(
     names: tuple[str, ...], every: int, known: bool
 ) -> None:
@@ -67,8 +73,10 @@ def test_zeros_beside_the_positions_are_named(
     assert sources.last.startswith(WORDS)
 
 
-@pytest.mark.parametrize('run', [1, pytest.param(2, marks=pytest.mark.seeds), 5])
-@pytest.mark.parametrize('size', [1, 7, 100])
+@pytest.mark.parametrize(
+    ('run', 'size'),
+    [(1, 7), (5, 100), *(pytest.param(2, n, marks=pytest.mark.seeds) for n in (1, 7))],
+)
 def test_two_that_take_turns_are_named(run: int, size: int) -> None:
     position = moving()
     position[np.arange(N) // run % 2 == 1] += [0.5, -0.8, 0.0]

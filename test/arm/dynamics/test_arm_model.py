@@ -11,8 +11,6 @@ from load_identification.arm.dynamics.base_parameters import (
     IN_COMBINATION,
     NOT_IDENTIFIABLE,
     arm_base_parameters,
-    find_base_parameters,
-    preference,
     random_motion,
 )
 from load_identification.arm.dynamics.friction import DriveModel
@@ -24,9 +22,7 @@ from load_identification.simulation.excited_arm import description
 from load_identification.simulation.khosla_kanade import (
     CMU_DD_ARM_II,
     CYLINDRICAL,
-    PaperArm,
     nearest,
-    paper_motion,
 )
 from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, PinocchioArm
 from load_identification.typing_aliases import FloatArray
@@ -156,27 +152,6 @@ def test_columns_of_the_cmu_arm_are_those_of_the_papers_equations() -> None:
     for (joint, name), column in expected.items():
         actual = rows[:, joint, CMU_DD_ARM_II.names.index(name)]
         np.testing.assert_allclose(actual, column, atol=1e-11 * np.abs(column).max(), err_msg=name)
-
-
-@pytest.mark.parametrize('paper', [CYLINDRICAL, CMU_DD_ARM_II], ids=['cylindrical', 'cmu'])
-def test_motion_of_the_paper_excites_all_that_is_identifiable(paper: PaperArm) -> None:
-    base = paper.base()
-    rows = paper.model().regressor(*paper_motion(3)) @ paper.from_paper_frames()
-    columns = [paper.names.index(base.names[i]) for i in base.independent]
-    told = find_base_parameters(rows[:, :, columns].reshape(75, -1), base.combinations)
-    assert set(told.classes) == {IDENTIFIABLE}
-
-
-def test_motion_of_one_joint_tells_less() -> None:
-    model = ArmModel(Arm(SCARA.urdf), DriveModel())
-    q, qd, qdd = random_motion(6, 100)
-    qd[:, 1:] = qdd[:, 1:] = 0.0
-    rows = model.regressor(q, qd, qdd).reshape(-1, len(model.names))
-    told = find_base_parameters(rows, model.names, preference(model))
-    classes = dict(zip(told.names, told.classes, strict=True))
-    assert classes['column.viscous'] == IDENTIFIABLE
-    assert classes['elbow.viscous'] == NOT_IDENTIFIABLE
-    assert len(told.independent) < len(arm_base_parameters(model).independent)
 
 
 def same(actual: FloatArray, expected: FloatArray) -> None:

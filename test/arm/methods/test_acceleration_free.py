@@ -17,14 +17,12 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify
 from load_identification.arm.methods.acceleration_free import (
     AccelerationFree,
-    differences,
     low_passed_rows,
     with_velocities,
 )
 from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import SynchronizedBatch
-from load_identification.signals.low_pass import LowPass
 from load_identification.simulation.excited_arm import (
     COULOMB,
     friction,
@@ -124,20 +122,6 @@ def sample_rows(seed: int = 0, count: int = 120) -> tuple[IntArray, Terms, Float
     return stamps, Terms(both[0], both[1]), rng.standard_normal((count, 3))
 
 
-def test_batches_do_not_matter() -> None:
-    stamps, parts, measured = sample_rows()
-    whole = AccelerationFree(1.0, 40.0).update(stamps, parts, measured)
-    stream = AccelerationFree(1.0, 40.0)
-    for rows in (slice(0, 1), slice(1, 50), slice(50, 50), slice(50, 120)):
-        piece = stream.update(
-            stamps[rows], Terms(parts.momentum[rows], parts.rest[rows]), measured[rows]
-        )
-        # Cumulative sums begin elsewhere: rounding.
-        np.testing.assert_allclose(piece.matrix, whole.matrix[rows], atol=1e-11)
-        np.testing.assert_allclose(piece.values, whole.values[rows], atol=1e-12)
-        np.testing.assert_allclose(piece.gain, whole.gain[rows], atol=1e-12)
-
-
 def test_a_gap_starts_afresh() -> None:
     stamps, parts, measured = sample_rows()
     late = stamps.copy()
@@ -150,33 +134,6 @@ def test_a_gap_starts_afresh() -> None:
     np.testing.assert_allclose(rows.matrix[second], alone.matrix, atol=1e-11)
     np.testing.assert_allclose(rows.values[second], alone.values, atol=1e-12)
     assert rows.gain[60] == 0.0
-
-
-def test_both_filters_in_a_row_are_the_second_after_the_first() -> None:
-    """Partial fractions against the plain cascade, at steps so fine that both are exact."""
-    t = np.arange(4001) * 0.0005
-    rest, measured = np.sin(4.0 * t)[:, None, None], np.cos(3.0 * t)[:, None]
-    parts = Terms(np.zeros_like(rest), rest)
-    both = AccelerationFree(2.0, 30.0).update(stamps_of(t), parts, measured)
-    for found, values in ((both.matrix, rest), (both.values, measured)):
-        inner = LowPass(2.0).update(stamps_of(t), values)
-        # The inner output is sampled again: (w h)³ / 24, and the first steps.
-        np.testing.assert_allclose(
-            found, LowPass(30.0).update(stamps_of(t), inner), rtol=0.0, atol=1e-6
-        )
-
-
-def test_differences_belong_to_the_middle_of_their_step() -> None:
-    stamps = np.array([0, 8, 17, 24, 40], dtype=np.int64) * 1_000_000
-    t = stamps[:, None] * 1e-9
-    middle, position, velocity, (other,) = differences(stamps, 3.0 * t**2 + t, 2.0 * t)
-    # Exact for a parabola; the position between two samples is theirs but for its curvature.
-    at = middle[:, None] * 1e-9
-    np.testing.assert_allclose(velocity, 6.0 * at + 1.0, rtol=1e-12)
-    np.testing.assert_allclose(other, 2.0 * at, rtol=1e-12)
-    np.testing.assert_allclose(
-        position, 3.0 * at**2 + at + 0.75 * np.diff(t, axis=0) ** 2, rtol=1e-12
-    )
 
 
 def with_rests(seconds: float) -> tuple[FloatArray, JointMotion]:

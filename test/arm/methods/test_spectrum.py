@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,14 +12,13 @@ from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.filtering import filtered
-from load_identification.arm.methods.projection import centered_rows, periodic_motion, spectrum
+from load_identification.arm.methods.projection import centered_rows, spectrum
 from load_identification.arm.methods.spectrum import find_start, spectral_rows, spectrum_stages
 from load_identification.arm.planning.experiments import (
     CENTRIFUGAL,
     COUPLING,
     GRAVITY,
     INERTIAL,
-    KINDS,
     Experiment,
     exciting_motion,
     exciting_motions,
@@ -43,10 +41,10 @@ from load_identification.typing_aliases import FloatArray
 
 RATE = 250.0
 NOISE = 0.2
-"""Standard deviation of a torque sample [N m]."""
+
 
 TIMES = np.linspace(0.0, 3.0, 1501)
-"""Three periods of 1 Hz."""
+"""Standard deviation of a torque sample [N m]."""
 
 
 @pytest.fixture(scope='module')
@@ -132,38 +130,6 @@ def test_centring_takes_constant_friction_off_and_keeps_gravity() -> None:
     assert rows.shape == (2, 3)
     np.testing.assert_allclose(np.linalg.solve(rows[:, :2], right), [3.0, -2.0], atol=1e-12)
     assert left < 1e-12
-
-
-def test_a_measured_oscillation_is_differentiated_exactly(arm: Case) -> None:
-    experiment = swing(arm, CENTRIFUGAL)
-    times, motion = experiment.ideal(401)
-    fitted = periodic_motion(times, motion.position, (0, 1), experiment.motion.frequency)
-    for found, true in zip(fitted, motion, strict=True):
-        # Sums over 400 samples; accelerations are a hundred times the positions.
-        np.testing.assert_allclose(found, true, atol=1e-10)
-
-
-@pytest.mark.parametrize('kind', KINDS)
-def test_motions_keep_the_limits_begin_and_end_at_rest_and_have_true_derivatives(
-    arm: Case, kind: str
-) -> None:
-    every = list(exciting_motions(np.array([0.1, 0.4, -0.9]), arm.limits))
-    for experiment in (one for one in every if one.kind == kind):
-        step = 1e-4
-        times = np.arange(0.0, experiment.motion.duration + step, step)
-        motion = experiment.motion.sample(times)
-        assert arm.limits.allow(motion.position).all()
-        # Amplitudes are computed from the limits, so they may meet them: rounding.
-        assert (np.abs(motion.velocity) <= arm.limits.velocity * (1.0 + 1e-9)).all()
-        assert (np.abs(motion.acceleration) <= arm.limits.acceleration * (1.0 + 1e-9)).all()
-        np.testing.assert_allclose(motion.velocity[[0, -1]], 0.0, atol=1e-12)
-        np.testing.assert_allclose(motion.position[0], experiment.start, atol=1e-12)
-        np.testing.assert_allclose(motion.position[-1], experiment.goal, atol=1e-12)
-        for value, slope in pairwise(motion):
-            central = (value[2:] - value[:-2]) / (2.0 * step)
-            # step^2 / 6 of the third derivative, below 1e3 here, and a quarter of step times
-            # where the jerk jumps, at the ends of the swelling.
-            np.testing.assert_allclose(slope[1:-1], central, atol=1e-3)
 
 
 def test_torque_without_friction_and_noise_gives_the_base_parameters(
@@ -262,15 +228,6 @@ def test_a_recording_of_something_else_is_refused(plan: ExperimentPlan) -> None:
         find_start(plan.path, times, rest)
     with pytest.raises(ParameterError, match=r'lasts 10.0 s; the planned path takes'):
         find_start(plan.path, times[:501], rest[:501])
-
-
-def test_a_recording_that_ends_too_early_is_refused(
-    arm: Case, plan: ExperimentPlan, recording: Recording
-) -> None:
-    half = len(recording.times) // 2
-    short = replace(recording, times=recording.times[:half], position=recording.position[:half])
-    with pytest.raises(ParameterError, match=r'the recording lasts|samples of the'):
-        identify(arm, plan, short, recording.frictionless[:half])
 
 
 def test_experiments_that_tell_too_little_are_refused_with_numbers(arm: Case) -> None:

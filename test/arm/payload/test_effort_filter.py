@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pinocchio
 import pytest
 from estimates import not_none
 
 from load_identification.arm.arm_file import IdentifiedArm
-from load_identification.arm.payload.effort_filter import USABLE, EffortFilter
+from load_identification.arm.payload.effort_filter import EffortFilter
 from load_identification.arm.payload.joint_wrench import (
     check_visible,
     random_poses,
@@ -23,8 +22,7 @@ from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch, FilteredBatch
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
-from load_identification.numerics.weighted_rows import counting
-from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
+from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS
 from load_identification.simulation.weighing_arm import (
     FRAME,
     JOINTS,
@@ -82,26 +80,6 @@ def smooth(exact: Run) -> EffortBatch:
     torque = exact.torque - friction(exact.velocity)
     joints = replace(exact, torque=torque).measured(0, noise=0.0)
     return replace(joints, position=exact.position, velocity=exact.velocity)
-
-
-@pytest.mark.parametrize('arm', [SEVEN_JOINTS, SIX_JOINTS, SCARA], ids=['seven', 'six', 'scara'])
-def test_the_jacobian_is_pinocchios(arm: Arm) -> None:
-    robot = Robot(arm.urdf, arm.sensor_frame)
-    whole = pinocchio.buildModelFromXML(arm.urdf)
-    locked = [k for k in range(1, whole.njoints) if whole.names[k] not in robot.joints]
-    model = pinocchio.buildReducedModel(whole, locked, pinocchio.neutral(whole))
-    frame = model.getFrameId(arm.sensor_frame, pinocchio.FrameType.BODY)
-    poses = random_poses(robot)[:5]
-    for q, found in zip(poses, sensor_jacobian(robot, poses), strict=True):
-        parts = [
-            [np.cos(x), np.sin(x)] if joint.nq == 2 else [x]
-            for x, joint in zip(q, list(model.joints)[1:], strict=True)
-        ]
-        expected = pinocchio.computeFrameJacobian(
-            model, model.createData(), np.concatenate(parts), frame, pinocchio.LOCAL
-        )
-        # Rounding of a few products.
-        np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_the_wrench_is_the_best_linear_estimate() -> None:
@@ -263,12 +241,6 @@ def test_whitening_evens_out_what_poses_do_to_the_noise(loaded: Run) -> None:
         assert plain > 1.5
         spread = np.std(white[:, axes], axis=0)
         assert spread.max() < 1.6 * spread.min()
-
-
-def test_topics_carry_samples_that_count_and_nothing_of_the_others(loaded: Run) -> None:
-    samples = not_none(stage().update(loaded.measured(0)))
-    counts = np.isfinite(counting(samples, USABLE).wrench).all(axis=1)
-    assert 0.4 < counts.mean() < 1.0
 
 
 def test_how_the_stream_is_cut_changes_nothing(loaded: Run) -> None:

@@ -36,7 +36,6 @@ from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import (
     MOUNTS,
     PUMA,
-    SCARA,
     SEVEN_JOINTS,
     SIX_JOINTS,
     Arm,
@@ -318,22 +317,3 @@ def test_no_joint_is_asked_to_go_faster_than_it_can() -> None:
         '2.5': {1.0, 2.0, 2.5},
         '9.0': {1.0, 2.0, 3.0},
     }
-
-
-@pytest.mark.parametrize('arm', [SIX_JOINTS, SCARA, SEVEN_JOINTS], ids=['six', 'scara', 'seven'])
-def test_joint_axes_are_those_about_which_the_sensor_turns(arm: Arm) -> None:
-    """Against finite rotations: S after a small turn, by Pinocchio's own kinematics."""
-    machine = Robot(arm.urdf, arm.sensor_frame)
-    pose = np.linspace(0.5, -0.2, len(arm.joints))
-    axes = joint_axes(machine, pose)
-    for axis in axes:
-        assert np.linalg.norm(axis.direction) == pytest.approx(1.0)
-        assert axis.direction @ axis.arm == pytest.approx(0.0, abs=1e-12)
-        speed = np.eye(len(pose))[[machine.joints.index(axis.name)]] * 2.0
-        motion = machine.motion(pose[None], speed, 3.0 / 2.0 * speed)
-        omega, alpha = 2.0 * axis.direction, 3.0 * axis.direction
-        expected = np.cross(alpha, axis.arm) + np.cross(omega, np.cross(omega, axis.arm))
-        np.testing.assert_allclose(
-            motion.linear_acceleration[0] + motion.gravity[0], expected, atol=1e-9
-        )
-    assert len(axes) == len(machine.joints) - (arm is SCARA)  # whose quill does not turn

@@ -10,7 +10,7 @@ import pytest
 import set_ups
 from estimates import claims, errors_of, estimated
 
-from load_identification.estimation.drift import Zero, bank
+from load_identification.estimation.drift import bank
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.pose_errors import HARMONICS, STANDARD_GRAVITY, PoseErrors
@@ -310,15 +310,6 @@ def test_a_field_of_degree_one_pulls_as_a_load_as_often_as_it_says() -> None:
     np.testing.assert_allclose(np.std(mass), expected[0], rtol=0.1)
     np.testing.assert_allclose(np.std(moment, axis=1), expected[1:4], rtol=0.15)
     assert not PoseErrors(np.zeros(2)).like_a_load.any()
-
-
-def test_drift_is_said_with_what_it_amounts_to() -> None:
-    zero = Zero(0, np.zeros(6), np.full(6, 1e-4))
-    usual = np.array([0.02] * 3 + [3e-5] * 3)
-    now = np.array([0.0, -1.2, 0.1, 0.0, 0.0, 0.0])
-    words = zero.words(90_000_000_000, now, np.full(6, 1e-4), usual)
-    assert words.startswith('the offset drifts: fy by -1.2 N in 90 s')
-    assert zero.words(90_000_000_000, 0.2 * now, np.full(6, 1e-4), usual) == ''
 
 
 def test_other_walks_are_tried_with_the_path_errors_that_are_likeliest() -> None:

@@ -13,7 +13,6 @@ from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.systematic_errors import (
-    NO_ERRORS,
     ErrorPriors,
     SystematicErrors,
 )
@@ -52,11 +51,6 @@ def test_causes_add_up_to_the_variance_and_to_the_sources(motion: object, field:
     np.testing.assert_allclose(causes[2:-1].sum(axis=0), sources[2], rtol=1e-9)
     of_field = causes[[CAUSES.index('pose field'), CAUSES.index('hysteresis and cables')]]
     assert np.all(of_field > 0.0) if field else not of_field.any()
-
-
-def test_without_errors_all_is_noise_and_drift() -> None:
-    _, estimate = found(samples(PUMA, SHORT, noise_seed=1), NO_ERRORS)
-    np.testing.assert_allclose(estimate.causes[:2].sum(axis=0), estimate.std[:4] ** 2, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from set_ups import along
 from load_identification.estimation.belief.error_budget import sharpened
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import make_block
-from load_identification.interface.batches import JointBatch, SynchronizedBatch, WrenchBatch
+from load_identification.interface.batches import SynchronizedBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.robot import Robot
 from load_identification.pipeline import settings
 from load_identification.signals.differentiator import Differentiator
 from load_identification.simulation.cells import Conditions, filtered, record, sample
@@ -97,21 +96,6 @@ def test_noise_of_a_block_does_not_depend_on_where_it_begins(output_rate: float)
         found.append(np.mean([np.sum(blur[:, :3, 0:1] ** 2) for blur in blurs]))
     assert found[0] > 0.0
     np.testing.assert_allclose(found[1], found[0], rtol=0.1)
-
-
-def test_what_stands_still_has_no_noise_of_accelerations() -> None:
-    """At 125 Hz a window is too short to tell rest from a turning point; longer ones tell it."""
-    mount = MOUNTS['puma']
-    rng = np.random.default_rng(0)
-    stamps = 8_000_000 * np.arange(1500)
-    position = np.tile([0.1, -0.5, 0.4, 0.2, -0.3, 0.1], (len(stamps), 1))
-    position += 1e-4 * rng.standard_normal(position.shape)
-    robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
-    joints = JointBatch(robot.joints, stamps, position, np.full_like(position, np.nan))
-    wrenches = WrenchBatch(mount.sensor_frame, stamps, rng.standard_normal((len(stamps), 6)))
-    batch, _ = filtered(mount, joints, wrenches, Parameters())
-    assert batch.rest[100:].all()
-    assert not batch.acceleration_noise[100:].any()
 
 
 def test_joint_stamps_that_jitter_by_two_milliseconds_spoil_nothing() -> None:

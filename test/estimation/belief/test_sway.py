@@ -15,7 +15,6 @@ from load_identification.estimation.belief.sway import LARGEST, Sway
 from load_identification.estimation.belief.tool import NO_TOOL
 from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.measurement import make_block
-from load_identification.model.regressor import wrench_regressor
 from load_identification.numerics.triangle import combine_all
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
@@ -85,13 +84,6 @@ def test_advice_is_to_move_smoothly_where_what_rings_leaves_most_open(
     assert (True in said) == (motion == 'trapezoids')
 
 
-def test_the_ratio_is_that_of_the_forces_and_limited() -> None:
-    assert Sway(ringing=1.0, inertial=4.0).shown.ratio == pytest.approx(0.5)
-    assert Sway(ringing=1.0).shown.ratio == pytest.approx(LARGEST)
-    # Less than noise.
-    assert Sway(ringing=-1.0, inertial=4.0).shown.ratio == 0.0
-
-
 def test_what_rings_is_the_scatter_within_blocks_beyond_noise() -> None:
     cell = Conditions(NO_ERRORS, compliance=9.0)
     _, batches = worked(Fault(None), 'scara', 'trapezoids', 6.0, cell, 5.0)
@@ -102,15 +94,3 @@ def test_what_rings_is_the_scatter_within_blocks_beyond_noise() -> None:
         sway = sway.moved(block, body, 0.05)
         noisier = noisier.moved(block, body, 1.0)
     assert 0.2 < noisier.shown.ratio < sway.shown.ratio < LARGEST
-
-
-def test_the_inertial_wrench_lacks_the_weight() -> None:
-    _, batches = worked(Fault(None), 'puma', 'rich', 2.0, Conditions(NO_ERRORS), 2.0)
-    batch = batches[-1]
-    body = drawn_load(np.random.default_rng([1, 1]), 2.0).to_vector()
-    falling = batch.linear_acceleration + batch.gravity
-    free = falling, batch.angular_velocity, batch.angular_acceleration
-    expected = (-wrench_regressor(*free) @ body).mean(axis=0)
-    found = make_block(batch, 0).inertial(body)
-    assert found == pytest.approx(expected, abs=0.02)
-    assert np.abs(expected[:3]).max() > 0.1

@@ -129,9 +129,10 @@ def test_a_press_at_rest_is_no_other_offset_however_long_it_is() -> None:
     times = recording.stamps * 1e-9
     pressed = np.outer(20.0 * ((times > 5.0) & (times < 13.0)), [0.6, 0.8, 0.0, 0.0, 0.0, 0.0])
     estimator = stage()
-    for piece in pieces(filtered(replace(recording, wrench=recording.wrench + pressed))[0]):
+    batch, _ = filtered(replace(recording, wrench=recording.wrench + pressed))
+    for k, piece in enumerate(pieces(batch)):
         estimator.update(piece)
-        if 5.5e9 < piece.stamps[-1] < 13.0e9:
+        if k % 5 == 0 and 5.5e9 < piece.stamps[-1] < 13.0e9:
             assert not estimated(estimator).identified.any()
     assert set(kinds(estimator)[:-1]) <= {EventKind.CHANGE_DETECTED, EventKind.CONTACT}
     assert estimator.events.newest.kind is EventKind.UNCHANGED

@@ -11,7 +11,6 @@ from estimates import estimated
 from set_ups import ORDINARY, worked
 
 from load_identification.estimation.misfit import words
-from load_identification.estimation.misfit.evidence import orientation
 from load_identification.estimation.misfit.fits import exponential
 from load_identification.estimation.misfit.plausible import impossible
 from load_identification.estimation.misfit.resonance import line, without_delay
@@ -20,7 +19,6 @@ from load_identification.estimation.misfit.verdict import Verdict
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.robot import Robot
 from load_identification.pipeline import settings
 from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.simulation.cells import filtered
@@ -121,16 +119,6 @@ def test_a_wrench_that_is_late_in_work_of_a_rhythm_does_not_ring() -> None:
     late = without_delay(left, explained + left, times)
     assert line(late, step) is None
     np.testing.assert_array_equal(without_delay(left, left, times), left)
-
-
-def test_a_line_is_found_in_noise_and_none_where_there_is_none() -> None:
-    noise = np.random.default_rng(0).standard_normal((750, 6))
-    assert line(noise, 0.02) is None
-    time = 0.02 * np.arange(750)
-    ringing = np.outer(np.sin(2.0 * np.pi * 5.3 * time), [2.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-    found = line(noise + ringing, 0.02)
-    assert found[0] == pytest.approx(5.3, abs=0.1)
-    np.testing.assert_allclose(found[1], np.array([2.0, 1.0]) / np.sqrt(2.0), rtol=0.2)
 
 
 def test_torques_in_another_unit_are_seen_at_rest_by_where_the_load_would_be() -> None:
@@ -271,7 +259,7 @@ def test_a_motion_without_gravity_or_in_units_of_it_is_named(gravity: float) -> 
 
 def test_a_base_that_moves_is_asked_about() -> None:
     """The torques tell the centre of mass all the same; 25 N at the beginning look alike."""
-    estimator, batches = worked(Fault(None), 'scara', 'rich', 14.0)
+    estimator, batches = worked(Fault(None), 'scara', 'rich', 9.0)
     estimate = estimated(
         estimator, [replace(batch, linear_acceleration=-batch.gravity) for batch in batches]
     )
@@ -304,16 +292,6 @@ def test_of_an_unknown_robot_what_cannot_be_tried_is_asked_for(name: str) -> Non
     assert 'filtered/accel.linear is p̈ − g' in estimator.misfit.puzzle
     assert not estimate.identified.any()
     assert estimator.misfit.puzzle in '; '.join(estimate.reasons)
-
-
-def test_the_axes_of_the_root_follow_from_gravity_and_its_derivatives() -> None:
-    mount = MOUNTS['seven_joints']
-    for gravity in ([0.0, 0.0, -9.8], [5.0, -2.0, 7.0], [9.8, 0.0, 0.0]):
-        motion = Robot(mount.urdf, mount.sensor_frame, gravity).motion(*np.zeros((3, 1, 7)) + 0.3)
-        axes = orientation(motion.gravity, motion.gravity_by_tilt, np.array(gravity))[0]
-        np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
-        np.testing.assert_allclose(gravity @ axes, motion.gravity[0], atol=1e-12)
-        assert np.linalg.det(axes) > 0.0
 
 
 def test_a_turn_is_said_about_its_axis() -> None:

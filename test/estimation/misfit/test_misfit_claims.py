@@ -245,7 +245,7 @@ def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for() -> None
     """Two joints wrong at once, as by the description of another robot."""
     one, other = joint_reversed(1), joints_exchanged(2, 4)
     fault = replace(one, joints=lambda joints: other.joints(one.joints(joints)))
-    estimator, batches = worked(fault, 'puma', 'rich', 12.0)
+    estimator, batches = worked(fault, 'puma', 'rich', 8.0)
     assert not beyond(estimator, batches)
     estimate = estimated(estimator)
     assert 'check names, order and signs of the joints' in '; '.join(estimate.reasons)

@@ -132,16 +132,6 @@ def test_tool_and_payload_are_told_together(
     assert abs(pipeline.number('mass') - SMALL.mass) < 4.0 * pipeline.number('mass.std')
 
 
-def test_it_refuses_in_motion(arm: DriverArm) -> None:
-    loaded(arm)
-    stream = arm.in_motion()
-    arm.play(stream, 1.0, speed=4.0)
-    for service in ('apply_payload', 'clear_payload'):
-        answer = arm.call(service, stream)
-        assert re.fullmatch(r'moving: joint \w+ at [\d.]+ rad/s', answer.reason)
-    assert arm.told == []
-
-
 def test_it_refuses_while_a_change_is_not_resolved(arm: DriverArm) -> None:
     loaded(arm)
     arm.body = NO_BODY

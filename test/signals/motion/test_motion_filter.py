@@ -78,20 +78,6 @@ def test_the_wrench_comes_out_low_passed_as_the_load_exerts_it_on_the_sensor(
     np.testing.assert_allclose((out.wrench - truth) / scale, 0.0, atol=1e-6)
 
 
-def test_joints_come_in_any_order_among_others(recording: Recording) -> None:
-    batch = synchronized(recording)
-    whole = feed(motion_filter(), batch)
-    order = [3, 0, 5, 1, 4, 2]
-    gripper = np.full((len(batch.stamps), 1), np.nan)
-    other = replace(
-        batch,
-        names=('gripper', *(batch.names[k] for k in order)),
-        position=np.hstack([gripper, batch.position[:, order]]),
-        velocity=np.hstack([gripper, batch.velocity[:, order]]),
-    )
-    assert_same(feed(motion_filter(), other), whole)
-
-
 @pytest.mark.parametrize('cuts', [None, []])
 def test_a_backward_jump_starts_afresh(recording: Recording, cuts: list[int] | None) -> None:
     """Between two batches or within one, as where a queue is drained after a restart."""

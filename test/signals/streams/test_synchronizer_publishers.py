@@ -279,17 +279,6 @@ def test_joints_are_ahead_of_wrenches_that_come_no_more() -> None:
     assert synchronizer.dropped['joint_state_ahead'] > 200
 
 
-def test_wrenches_of_another_frame_are_dropped_and_counted() -> None:
-    arrivals = arriving(joints(every(2.0, 1000), ('a',)))
-    arrivals += arriving(wrenches(every(1.0, 900, phase=0.3)))
-    arrivals += arriving(wrenches(every(1.0, 600, phase=400.7), frame='other'))
-    synchronizer = Synchronizer(0.0, MAX_GAP)
-    outputs = play(synchronizer, arrivals)
-    assert {batch.frame for batch in outputs} == {'ft'}
-    np.testing.assert_array_equal(together(outputs, ('a',)).stamps, every(1.0, 900, phase=0.3))
-    assert synchronizer.dropped == {'wrench_frame_changed': 200}
-
-
 @pytest.mark.parametrize('own_first', [True, False])
 def test_two_sensors_in_large_batches_are_not_used_in_turn(own_first: bool) -> None:
     synchronizer = Synchronizer(0.0, MAX_GAP)
