@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from shifted_wrench import CASE, NOISE, found, ideal
+from shifted_wrench import CASE, NOISE, OFFSET, found, ideal
 
 from load_identification.estimation.delay_estimate import UNKNOWN, DelayEstimate, delay_warning
 from load_identification.estimation.excitation import ExcitationMonitor
@@ -15,6 +15,7 @@ from load_identification.estimation.time_delay import DelayEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.simulation.monte_carlo import Case
 from load_identification.simulation.sensors import Recording, SensorModel
+from load_identification.typing_aliases import FloatArray
 
 
 def recovered(case: Case, recording: Recording, lag: float = 0.0) -> DelayEstimate:

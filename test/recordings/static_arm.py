@@ -23,6 +23,7 @@ GRAVITY = np.array(ARM.gravity)
 TILTED = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.8, 0.0])).apply(GRAVITY)
 STD = np.repeat([0.02, 0.0012], 3)
 OFFSET = np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])
+LIGHT = InertialParameters.from_center_of_mass(0.3, [0.0, 0.0, 0.05], np.zeros((3, 3)))
 
 Identify = Callable[..., tuple[int, str, dict[str, Any]]]
 """The command, from positions, wrenches and options to status, words and estimate."""
