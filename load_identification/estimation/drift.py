@@ -43,8 +43,8 @@ these with the expected and the fastest walk of the offset [-]: loads that chang
 pouring, are rare. From a belief that took the load for drift only the second gets back."""
 
 WALKED, ALIKE = 1.5, 0.7
-"""Standard deviations by which mass or first moment have moved when the load has walked, and up to
-which a constant load agrees with one that walks [-]."""
+"""Standard deviations by which the mass has moved when the load has walked, and up to which a
+constant load agrees in mass and first moment with one that walks [-]."""
 
 LEAST_PART = 1e-3
 """Weight below which a member is left out of means and covariances [-]."""

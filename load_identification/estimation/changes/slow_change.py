@@ -39,9 +39,18 @@ MOVED, LIGHTEST, SURE = 0.2, 0.1, 5.0
 """Distance of the mass from the linearisation point from which that is another load's, in parts of
 it, or of the least mass [-, kg], and in standard deviations [-]."""
 
+PIECE, FEWEST, UNSURE = 50, 8.0, 3.0
+"""Most blocks of a hold that count as one piece, least number beyond the first of each piece that
+tells how fast the weight changes [-], and standard deviations of that rate up to which it may be
+faster [-]."""
+
+REMEMBERED = 20.0
+"""Time constant with which holds are forgotten [s]."""
+
 WORDS = (
     'the load changes slowly, as in pouring, or something pulls at it or the offset drifts along '
-    'gravity: nothing is claimed until it was constant for 10 s; if the arm rests, move it'
+    'gravity, or errors tied to the pose are far larger than expected: nothing is claimed until '
+    'it was constant for 10 s, or holds of 2 s show that it is; if the arm rests, move it'
 )
 OR_ERRORS = (
     'the load changes slowly, or so errors of the cell look, which systematic_errors: none leaves '
@@ -54,6 +63,50 @@ SLOWLY, SLOWLY_OR_ERRORS = 'slowly', 'slowly, or errors of the cell: systematic_
 """Note of the event, and where errors of the cell are switched off."""
 
 
+class Holds:
+    """How fast the weight changes within holds.
+
+    Errors tied to the pose are constant in each hold, however much they differ between holds, and
+    a drift of the offset adds to the weight in one pose what it takes off in another. A load that
+    is poured changes in all of them.
+    """
+
+    def __init__(self) -> None:
+        self._sums, self._free = np.zeros((2, 2)), 0.0
+        """Sums of squares and products of time and mass [s, kg] about the means of each piece that
+        has ended, and the number of blocks beyond the first of each."""
+        self._begin_piece()
+
+    def _begin_piece(self) -> None:
+        self._count, self._mean, self._own = 0, np.zeros(2), np.zeros((2, 2))
+
+    def add(self, block: Block) -> None:
+        """Process a block, at rest or not."""
+        kept = float(np.exp(-block.elapsed / REMEMBERED))
+        self._sums, self._free = kept * self._sums, kept * self._free
+        held = block.rest and bool(block.live[:3].all())
+        if self._count and (not held or self._count == PIECE):
+            self._sums, self._free = self._sums + self._own, self._free + self._count - 1
+            self._begin_piece()
+        if held:
+            weighed = float(block.wrench[:3] @ block.direction) / STANDARD_GRAVITY
+            read = np.array([1e-9 * block.stamp, weighed])
+            self._count += 1
+            away = read - self._mean
+            self._mean = self._mean + away / self._count
+            self._own = self._own + np.outer(away, read - self._mean)
+
+    @property
+    def fastest(self) -> float:
+        """The fastest change of the mass that the holds allow [kg/s]; infinite: too short."""
+        sums, free = self._sums + self._own, self._free + max(self._count - 1, 0)
+        if free < FEWEST:
+            return np.inf
+        rate = sums[0, 1] / sums[0, 0]
+        noise = max(sums[1, 1] - rate * sums[0, 1], 0.0) / (free - 1.0)
+        return float(abs(rate) + UNSURE * np.sqrt(noise / sums[0, 0]))
+
+
 class SlowChange:
     """Whether the load changes slowly according to the bank, or did so lately."""
 
@@ -62,9 +115,10 @@ class SlowChange:
         self._newest = self._suspected = -CONSTANT_NS
         self._leads_since, self._begin = 0, 0
         self._step = -STEPS_NS
+        self._holds = Holds()
         self._facing: FloatArray | None = None
-        self._led: tuple[int, FloatArray, FloatArray] | None = None
-        """The likeliest of these members then; mass and first moment by it, their std."""
+        self._led: tuple[int, float, float] | None = None
+        """The likeliest of these members then; the mass by it, and its std."""
         self._anew = False
         self._turned, self._exact = 0, False
         self.rest_anew()
@@ -87,6 +141,9 @@ class SlowChange:
         walks = bank.pouring > 0.0
         # A sensor that turns tells a load from an offset that drifts.
         own = walks & ~bank.doubted if stamp - self._turned < CONSTANT_NS else walks
+        self._holds.add(block)
+        if (self._led or self.words(stamp)) and self._is_constant(belief):
+            self._newest, self._anew = -CONSTANT_NS, True
         # While blocks are kept no member restarts: one lead, as of a load that swings, would last.
         if belief.weight @ walks <= LEADS or self._anew or not belief.settled:
             self._leads_since, self._led, self._anew = stamp, None, False
@@ -119,14 +176,22 @@ class SlowChange:
         return belief.without(belief.model.places(belief.model.body))
 
     def _has_walked(self, belief: Belief, walks: BoolArray) -> bool:
-        """Return whether mass or first moment have moved since the load's walk leads."""
+        """Return whether the mass has moved since the load's walk leads.
+
+        Errors tied to the pose that are larger than expected look like a first moment that moves.
+        """
         likeliest = int(np.argmax(np.where(walks, belief.weight, -1.0)))
         place = self._led[0] if self._led else likeliest
-        body, std = belief.load_by(place)
-        self._led = self._led or (place, body, std)
+        mass, std = (float(each[0]) for each in belief.load_by(place))
+        self._led = self._led or (place, mass, std)
         _, begun, unsure = self._led
         # What was hardly known then has moved by as much although it is constant.
-        return bool(drift.differ(begun, body, np.maximum(std, unsure), drift.WALKED))
+        return abs(mass - begun) > drift.WALKED * max(std, unsure)
+
+    def _is_constant(self, belief: Belief) -> bool:
+        """Return whether the last holds show that the mass is as constant as it is known."""
+        std = float(std_of_last(belief.triangle, PARAMETERS)[0])
+        return self._holds.fastest * CONSTANT_NS / NS < drift.WALKED * std
 
     def _changing(self, since: int, stamp: int) -> None:
         self._begin = self._begin if self.words(stamp) else since
