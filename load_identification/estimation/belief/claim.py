@@ -191,13 +191,16 @@ class Claim:
     def _shown(self) -> Mapping[str, CalibrationValue]:
         """Return the errors of the cell whose std is below `SHOWN` of the prior by motion.
 
-        The sway only where anything rings.
+        The sway only where anything rings. A negative compliance is none: noise of the
+        accelerations, and delays, make it negative.
         """
         rings = self.belief.memory.sway.rings
         return {
             name: CalibrationValue(value, std)
             for name, value, std, prior in self.errors_of_the_cell
-            if std < SHOWN * prior and (rings or name != 'sway')
+            if std < SHOWN * prior
+            and (rings or name != 'sway')
+            and (name != 'compliance' or value >= 0.0)
         }
 
     @property
