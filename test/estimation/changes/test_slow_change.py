@@ -81,7 +81,8 @@ def test_a_walk_is_a_slow_change_only_of_a_mass_that_is_known(
 ) -> None:
     """Before, no member restarts: one lead of a load that swings had lasted for 20 s.
 
-    Where errors of the cell are switched off the words had been of pouring too. Errors tied to the pose that are larger than expected look like a first moment that moves.
+    Where errors of the cell are switched off the words had been of pouring too. Errors tied to the
+    pose that are larger than expected look like a first moment that moves.
     """
     belief, block = led(seconds, errors)
     assert belief.settled == (seconds > 2.0)
