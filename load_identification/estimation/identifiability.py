@@ -150,8 +150,9 @@ def judge(
         identified[4:] = std[4:] <= most
         reasons += _inertia_words(std[4:], most, values[0])
     if doubt:
+        # Where no inertia is known yet, too little motion may be all that is wrong.
+        reasons += [doubt] * bool(identified[4:].any())
         identified[4:] = False
-        reasons.append(doubt)
     stages = ((CENTER_OF_MASS, slice(1, 4)), (INERTIA, slice(4, 10)))[: 1 if doubt else 2]
     lacking = next((stage for stage, its in stages if not identified[its].all()), '')
     return Identifiability(identified, tuple(reasons), False, lacking, allowed)

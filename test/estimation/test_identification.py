@@ -88,7 +88,7 @@ def test_each_coordinate_of_the_centre_of_mass_is_judged_by_itself() -> None:
     assert judgement.identified.tolist() == [True, True, False, *[True] * 7]
     assert judgement.reasons == ('centre of mass y std 3 mm, 2 required',)
     judgement = judged(std=changed(STD, {2: 0.002004}))
-    assert judgement.reasons == ('centre of mass y std 2.004 mm, 2 required',)
+    assert judgement.reasons == ('centre of mass y std 2.004 mm, 2.000 required',)
 
 
 @pytest.mark.parametrize(

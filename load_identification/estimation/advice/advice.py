@@ -145,7 +145,7 @@ def advise(
     helpful = np.flatnonzero(useful)
     if not helpful.size:
         faster = knowledge.level and stage != INERTIA
-        none = FASTER if faster else 'no turn about one axis helps in this pose'
+        none = FASTER if faster else 'no turn about one axis helps from this pose: go to another one first'
         return Advice(f'{stage}: {none}', None, now)
     # Candidates are in order of size.
     best = float(shortfall[helpful].min())
@@ -253,7 +253,8 @@ def _calibrate(
     name, unit, scale = _named(place)
     std, needed = told_apart(scale * left, scale * allowed)
     words = (
-        f'{name}: errors of the cell leave std {std} {unit} after every {move}, {needed} required'
+        f'{name}: no {move} is enough, as errors of the cell leave std {std} {unit} after every '
+        f'one, {needed} required'
     )
     if not error:
         return f'{words}: calibrate sensor, mounting and joints, then lower their parameters'

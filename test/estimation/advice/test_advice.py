@@ -280,7 +280,7 @@ def test_a_sensor_that_cannot_see_the_inertia_is_said_not_to() -> None:
 @pytest.mark.parametrize(
     ('priors', 'said'),
     [
-        ({'gain_common': 0.03}, 'mass: errors of the cell leave std 0.049 kg after every turn,'),
+        ({'gain_common': 0.03}, 'mass: no turn is enough, as errors of the cell leave std 0.049 kg after every one,'),
         ({'gain': 0.03}, 'turn the sensor about its '),
     ],
 )
@@ -305,7 +305,7 @@ def test_where_gravity_stays_in_the_axis_no_turn_is_advised() -> None:
     vertical = RotationAxis('table', np.array([0.0, 0.0, 1.0]), np.array([0.3, 0.0, 0.0]))
     advice = session.advised((vertical,))
     assert advice.motion is None
-    assert advice.text == 'mass: no turn about one axis helps in this pose'
+    assert advice.text == 'mass: no turn about one axis helps from this pose: go to another one first'
 
 
 def test_no_joint_is_asked_to_go_faster_than_it_can() -> None:
