@@ -88,7 +88,8 @@ def print_report(console: Console, result: Identification, samples: str = '') ->
     of_all = f' (without the {earlier} before)' if earlier else ''
     _print_list(
         console,
-        f'Events{of_all}{effects}, when noticed: seconds after the first sample, {result.start / NS:.3f}',
+        f'Events{of_all}{effects}, when noticed: seconds after the first sample, '
+        f'{result.start / NS:.3f}',
         [f'{seconds:.2f} s  {words}' for seconds, words in happened],
     )
     console.print(offset_title(result.by_efforts), style='bold')

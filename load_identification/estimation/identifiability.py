@@ -119,7 +119,8 @@ def judge(
     rate : float, optional
         Largest rate of rotation in that motion, for the text [rad/s].
     doubt : str
-        Why the inertia may be wrong, so that it is not identified, nor motion for it asked for.
+        Why the inertia may be wrong, so that it is not identified, nor motion for it asked for;
+        said where it would be identified otherwise.
     level : bool
         Whether no joint turns the sensor against gravity.
     """

@@ -232,3 +232,14 @@ def test_no_figures_are_told_of_a_motion_that_was_none() -> None:
     assert judgement.reasons == (
         'inertia unknown: no rotation measured so far: rotate fast, about more axes',
     )
+
+
+def test_a_doubt_of_the_inertia_is_said_where_it_decides() -> None:
+    """In slow motion frames were to be checked, though no inertia could be known yet."""
+    unknown = changed(STD, dict.fromkeys(range(4, 10), 1.0))
+    for std, words in ((STD, 'doubtful'), (unknown, 'rotate faster, about more axes')):
+        judgement = judge(VALUES, std, Requirements(), *EXCITED, doubt='doubtful')
+        assert not judgement.identified[4:].any()
+        assert judgement.lacking == ''
+        assert len(judgement.reasons) == 1
+        assert judgement.reasons[0].endswith(words)
