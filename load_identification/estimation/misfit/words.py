@@ -84,7 +84,7 @@ def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
     """
     group = int(np.argmax(before / np.maximum(after, 1e-9)))
     unit = ('N', 'N·m')[group]
-    return f'{cause} (residual {before[group]:.2g} → {after[group]:.2g} {unit})'
+    return f'{cause} (residual {significant(before[group])} → {significant(after[group])} {unit})'
 
 
 def gravity(taken: FloatArray, direction: FloatArray, either: bool, std: float) -> str:
