@@ -17,7 +17,11 @@ from rich.table import Table
 
 from load_identification.errors import FrameError, ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
-from load_identification.estimation.payload_estimate import UNKNOWN_STD, CalibrationValue
+from load_identification.estimation.payload_estimate import (
+    UNKNOWN_STD,
+    CalibrationValue,
+    Withheld,
+)
 from load_identification.interface.files import read_description
 from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, in_words
@@ -44,12 +48,13 @@ UNITS = {
     'compliance': (1.0, 's²'),
     'origin': (1e3, 'mm'),
     'gain': (100.0, '%'),
-    'cross_talk': (1.0, ''),
     'sway': (1.0, ''),
-    'play': (1.0, 'N, N·m'),
     'joint_friction': (1.0, 'N·m'),
 }
-"""Factors and units in which the cell's errors are printed; errors not listed are angles."""
+"""Factors and units in which the cell's errors are printed; others are of channels, or angles."""
+
+OF_CHANNELS = {'f': 'N', 't': 'N·m', 'ff': '', 'tt': '', 'ft': 'N/(N·m)', 'tf': 'N·m/N'}
+"""Units of play in a channel of force or torque, and of cross-talk in one by another."""
 
 
 SET_GRAVITY = re.compile(r'set gravity to \[(\S+), (\S+), (\S+)\]')
@@ -76,12 +81,15 @@ def print_report(console: Console, result: Identification, samples: str = '') ->
         console.print(f'Mass so far {value:.3g} ± {half:.2g} kg', style='bold yellow')
     _print_list(console, 'Not identified', estimate.reasons)
     _print_list(console, 'Note', (*estimate.warnings, *result.remarks))
+    wrong = estimate.withheld is Withheld.SET_UP_WRONG
+    effects = ' (they may only follow from the wrong set-up)' if wrong else ''
     happened = by_time(((e.stamp, e.words) for e in result.events), result.start)
     earlier = result.events[0].number - 1 if result.events else 0
     of_all = f' (without the {earlier} before)' if earlier else ''
     _print_list(
         console,
-        f'Events{of_all}, when noticed: seconds after the first sample, {result.start / NS:.3f}',
+        f'Events{of_all}{effects}, when noticed: seconds after the first sample, '
+        f'{result.start / NS:.3f}',
         [f'{seconds:.2f} s  {words}' for seconds, words in happened],
     )
     console.print(offset_title(result.by_efforts), style='bold')
@@ -99,7 +107,7 @@ def print_report(console: Console, result: Identification, samples: str = '') ->
         console.print(f'Mass ±     {parts} kg')
     if (mass := parameters.driver_payload_mass) and not (result.by_efforts or samples):
         console.print(f'Driver     weight of {mass:g} kg added back, see driver_payload_mass')
-    if shown := [_error(*item) for item in estimate.calibration.items()]:
+    if shown := [error_words(*item) for item in estimate.calibration.items()]:
         console.print(f'Cell       {", ".join(shown)}')
     rate = f'{parameters.output_rate:g} per second at most'
     console.print(f'Samples    {samples or f"{result.used} used, filtered, {rate}"}')
@@ -107,10 +115,12 @@ def print_report(console: Console, result: Identification, samples: str = '') ->
         console.print(f'Dropped    {in_words(result.dropped) or "none"}')
 
 
-def _error(name: str, found: CalibrationValue) -> str:
+def error_words(name: str, found: CalibrationValue) -> str:
     """Return an error of the cell with its interval as text."""
-    kind = name.partition('.')[0]
+    kind, *channels = name.split('.')
     scale, unit = UNITS.get(kind, (np.rad2deg(1.0), '°'))
+    if kind in ('play', 'cross_talk'):
+        scale, unit = 1.0, OF_CHANNELS[''.join(channel[0] for channel in channels)]
     return f'{name} {scale * found.value:.2g} ± {INTERVAL * scale * found.std:.2g} {unit}'.rstrip()
 
 

@@ -19,6 +19,7 @@ from load_identification.estimation.advice.predicted_covariance import (
     predicted_std,
 )
 from load_identification.estimation.belief.claim import Claim
+from load_identification.estimation.belief.error_scales import exceeding
 from load_identification.estimation.delay_estimate import DelayEstimate, delay_warning
 from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.pose_errors import harmonics
@@ -282,6 +283,7 @@ class ExcitationMonitor:
             names=tuple(model.systematic.names[k] for k in seen) + POSE * bool(len(here)),
             weighs_at_rest=self._weighs_at_rest,
             level=self._level,
+            exceeding=exceeding(claim.belief.scales),
         )
         now = predicted_std(knowledge, knowledge.information[None])[0]
         widened = np.clip(claim.in_message_order[1] / now, 1.0, MOST_WIDENED)

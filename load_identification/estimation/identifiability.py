@@ -119,7 +119,8 @@ def judge(
     rate : float, optional
         Largest rate of rotation in that motion, for the text [rad/s].
     doubt : str
-        Why the inertia may be wrong, so that it is not identified, nor motion for it asked for.
+        Why the inertia may be wrong, so that it is not identified, nor motion for it asked for;
+        said where it would be identified otherwise.
     level : bool
         Whether no joint turns the sensor against gravity.
     """
@@ -150,8 +151,9 @@ def judge(
         identified[4:] = std[4:] <= most
         reasons += _inertia_words(std[4:], most, values[0])
     if doubt:
+        # Where no inertia is known yet, too little motion may be all that is wrong.
+        reasons += [doubt] * bool(identified[4:].any())
         identified[4:] = False
-        reasons.append(doubt)
     stages = ((CENTER_OF_MASS, slice(1, 4)), (INERTIA, slice(4, 10)))[: 1 if doubt else 2]
     lacking = next((stage for stage, its in stages if not identified[its].all()), '')
     return Identifiability(identified, tuple(reasons), False, lacking, allowed)

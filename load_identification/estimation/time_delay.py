@@ -10,7 +10,7 @@ import numpy as np
 from load_identification.estimation.delay_estimate import UNKNOWN, WORTH_A_WORD, DelayEstimate
 from load_identification.estimation.lagged_fit import LagCosts, fit, friction, gram
 from load_identification.estimation.measurement import PARAMETERS
-from load_identification.estimation.wrench_low_pass import HISTORY, LowPassEstimator
+from load_identification.estimation.wrench_low_pass import HISTORY, LowPassEstimator, slow_parts
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -243,11 +243,12 @@ class DelayEstimator:
     def _look_for_low_pass(self, start: int, stamps: IntArray, values: FloatArray) -> None:
         """Look for one in a block of samples that begins `EARLIER_NS` before."""
         regressor, wrench = self._on_grid(start, stamps, values, HISTORY + int(LAGS[-1]))
-        wrench = wrench - wrench.mean(axis=0)
-        rows = np.full(2, 3 * (POINTS - 1))
+        parts = slow_parts(POINTS, STRIDE * SPACING)
+        wrench, rows = parts @ wrench, np.full(2, 3 * len(parts))
 
-        def costs(shifted: FloatArray) -> FloatArray:
-            return self._fit(shifted, wrench, rows)[1]
+        def costs(motion: FloatArray) -> FloatArray:
+            slow = parts @ motion.reshape(len(motion), POINTS, -1)
+            return self._fit(slow.reshape(*slow.shape[:2], 6, PARAMETERS), wrench, rows)[1]
 
         self.low_pass.add(regressor, HISTORY + int(LAGS[-1]), POINTS, costs)
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from load_identification.estimation.delay_estimate import WORTH_A_WORD
 from load_identification.typing_aliases import FloatArray, IntArray
 
 Fit: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -29,6 +30,14 @@ OF_MEAN = 0.443
 
 HISTORY = 60
 """Points of the grid before those of all lags, 0.6 s: low-passes settle there."""
+
+FASTEST = 5.0
+"""Largest frequency at which costs are compared [Hz]: moves have hardly any content beyond, but
+noise of the accelerations does, and the smoother, the better a load fits them."""
+
+UNEXPLAINED = 0.1
+"""Cost behind the best low-pass, as a share of that without any load, from which a block says
+nothing [-]: something touches."""
 
 ALONE = np.arange(-6, 51)
 BESIDE = np.arange(-1, 4)
@@ -77,8 +86,7 @@ class LowPass:
 class LowPassEstimator:
     """Compare a load at its best lag with loads behind low-passes, each at its best lag.
 
-    Of each block counts the logarithm of the ratio of costs, so that one in which something
-    touched decides nothing.
+    Of each block counts the logarithm of the ratio of costs, if a load explains it.
 
     Parameters
     ----------
@@ -128,8 +136,12 @@ class LowPassEstimator:
             for motion, mine in zip(behind, lags, strict=True)
             for lag in mine
         ]
-        costs = np.split(fit(np.array(rough)), np.cumsum([len(mine) for mine in lags])[:-1])
-        best = [_lowest(mine, cost) for mine, cost in zip(lags, costs, strict=True)]
+        # The last one is without a load.
+        rough.append(np.zeros_like(rough[0]))
+        costs = np.split(fit(np.array(rough)), np.cumsum([len(mine) for mine in lags]))
+        if min(map(np.min, costs[:-1])) > UNEXPLAINED * costs[-1][0]:
+            return
+        best = [_lowest(mine, cost) for mine, cost in zip(lags, costs[:-1], strict=True)]
         fine = [_at(motion, places, lag) for motion, lag in zip(behind, best, strict=True)]
         alone, *others = np.log(np.maximum(fit(np.array(fine)), LEAST_COST))
         gain = (alone - np.array(others)).reshape(self._gain.shape)
@@ -176,6 +188,16 @@ class LowPassEstimator:
         # The cost is a parabola about the width of the response, in square.
         width = _lowest(CUTOFFS**-2.0, np.exp(-mean[kind]))
         return LowPass(float(width**-0.5), [*KINDS][kind])
+
+
+def slow_parts(points: int, spacing: float) -> FloatArray:
+    """Return what takes the parts up to `FASTEST` of evenly spaced values, (k, points).
+
+    Its rows are orthonormal cosines, without the mean; `spacing` [s].
+    """
+    number = np.arange(1.0, 2.0 * FASTEST * points * spacing + 0.5)
+    phase = np.pi * (np.arange(points) + 0.5) / points
+    return np.asarray(np.sqrt(2.0 / points) * np.cos(number[:, None] * phase))
 
 
 def _candidates() -> list[tuple[str, float]]:
@@ -228,7 +250,7 @@ def low_pass_warning(low_pass: LowPass, delay: float, corrected: float) -> str:
         'best), which takes off what fast motion shows: set the filter of its driver to '
         f'{ENOUGH:.0f} Hz or more, or switch it off'
     )
-    if not delay:
+    if delay < WORTH_A_WORD:
         return f'{words}; if neither can be done, move slowly'
     return (
         f'{words}; if neither can be done, set wrench_delay to {corrected + delay:.3f} and move '

@@ -43,12 +43,18 @@ HEALTH = 'health.'
 
 
 def told_apart(value: float, limit: float) -> tuple[str, str]:
-    """Return two numbers as text, with as many digits from two on as tell them apart."""
+    """Return two numbers as text, with as many digits from two on as tell them apart.
+
+    Where two digits do not, both have as many decimals.
+    """
     for n in range(2, 8):
-        pair = [significant(each, n) for each in (value, limit)]
-        if pair[0] != pair[1]:
+        first, second = (significant(each, n) for each in (value, limit))
+        if first != second:
             break
-    first, second = (t.rstrip('0').rstrip('.') if '.' in t else t for t in pair)
+    if n > 2 and first != second:
+        places = max(len(each.partition('.')[2]) for each in (first, second))
+        return f'{float(first):.{places}f}', f'{float(second):.{places}f}'
+    first, second = (t.rstrip('0').rstrip('.') if '.' in t else t for t in (first, second))
     return first, second
 
 

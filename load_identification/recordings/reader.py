@@ -21,6 +21,15 @@ TRANSFORMS = 'tf2_msgs/msg/TFMessage'
 SUFFIXES = ('.mcap', '.db3')
 """Suffixes of files that are complete recordings."""
 
+INSTEAD = {
+    '.csv': '; a table of poses: identify_load --static {0}',
+    '.bag': (
+        '; of ROS 1: first rosbags-convert --src {0} --dst FOLDER --dst-typestore ros2_jazzy, of '
+        'the Python package rosbags'
+    ),
+}
+"""What to do with files of other suffixes."""
+
 CHUNK = 0.5
 """Length of a chunk [s]: shorter than the time that the synchronizer waits for either input."""
 
@@ -214,7 +223,7 @@ def _check_path(path: Path) -> None:
     elif path.suffix not in SUFFIXES or not path.is_file():
         raise RecordingError(
             f'{path} is no recording; it must be a rosbag2 folder or a file '
-            f'{" or ".join(SUFFIXES)}'
+            f'{" or ".join(SUFFIXES)}{INSTEAD.get(path.suffix, "").format(path)}'
         )
 
 

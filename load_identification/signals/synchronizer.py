@@ -46,6 +46,9 @@ MOSTLY = {
 CLOCKS = 0.2
 """Difference of stamps beyond which two streams are reported to have different clocks [s]."""
 
+ONE_A_POSE = 800_000_000
+"""Interval from which samples may be one of each pose at rest [ns]."""
+
 
 class Synchronizer:
     """Merge joint states of any number of publishers and interpolate them at each wrench.
@@ -274,9 +277,10 @@ class Synchronizer:
             if reason == f'{count}_stamp_not_increasing':
                 return f'all of {topic} dropped: stamps stand still: a driver or a clock paused?'
             if period > self._max_gap:
+                table = '; or if each is a pose at rest, give a table: identify_load --static'
                 return (
                     f'all of {topic} dropped: published every {period * 1e-9:.2f} s: '
-                    f'set max_gap to {3e-9 * period:.1g}'
+                    f'set max_gap to {3e-9 * period:.1g}{table * (period > ONE_A_POSE)}'
                 )
         clocks = self.out_of_step(self.apart)
         if clocks:

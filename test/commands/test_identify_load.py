@@ -7,8 +7,10 @@ import pty
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -29,11 +31,21 @@ from bags import (
     write,
 )
 from checkout import ROOT
+from rich.console import Console
 
 from load_identification.commands.identify_load import main
+from load_identification.commands.recorded_load import error_words, print_report
+from load_identification.estimation.belief.error_budget import Knowledge
+from load_identification.estimation.events import Event, EventKind
+from load_identification.estimation.payload_estimate import (
+    CalibrationValue,
+    Withheld,
+    nothing_claimed,
+)
 from load_identification.interface.batches import JointBatch
 from load_identification.interface.program import NOT_DONE
 from load_identification.model.inertial_parameters import to_message_order
+from load_identification.recordings.identification import Identification
 from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.sensors import Recording, SensorModel, aluminium_block
 
@@ -252,6 +264,36 @@ def test_millinewtons_are_named_and_nothing_is_claimed(sim: Recording, identify:
     assert 'densest matter: forces in mN and torques in mN·m? The mass is ' in out
     assert 'newtons or millinewtons?' in out
     assert estimate['mass']['value'] is None
+
+
+def test_events_may_only_follow_from_a_set_up_that_is_named_as_wrong() -> None:
+    none = np.zeros(0)
+    known = Knowledge(np.zeros(10), np.zeros(6), *(none,) * 8)
+    noise, why = np.ones((2, 2)), 'units of force'
+    for withheld, expected in ((Withheld.SET_UP_WRONG, True), (Withheld.CHANGED, False)):
+        estimate = nothing_claimed(known, np.zeros(10), noise, why, START, 'ft', withheld)
+        events = (Event(1, EventKind.CHANGE_DETECTED, START),)
+        text = StringIO()
+        console = Console(file=text, width=200)
+        print_report(console, Identification(estimate, START, 9, Counter(), (), events))
+        said = text.getvalue()
+        assert 'load or offset changed' in said
+        assert ('may only follow from the wrong set-up' in said) == expected
+
+
+@pytest.mark.parametrize(
+    ('name', 'said'),
+    [
+        ('play.fx', '0.002 ± 0.002 N'),
+        ('play.tz', '0.002 ± 0.002 N·m'),
+        ('cross_talk.fx.fy', '0.002 ± 0.002'),
+        ('cross_talk.tx.fy', '0.002 ± 0.002 N·m/N'),
+        ('cross_talk.fx.ty', '0.002 ± 0.002 N/(N·m)'),
+        ('gain.tx', '0.2 ± 0.2 %'),
+    ],
+)
+def test_errors_of_the_cell_are_printed_in_the_unit_of_their_channel(name: str, said: str) -> None:
+    assert error_words(name, CalibrationValue(2e-3, 1e-3)) == f'{name} {said}'
 
 
 def test_joints_in_degrees_are_refused(

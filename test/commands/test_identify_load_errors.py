@@ -178,6 +178,10 @@ def test_paths_that_are_no_recording_are_named(
     text = tmp_path / 'notes.txt'
     text.write_text('no recording')
     assert 'is no recording' in error_of(capsys, text)
+    for name, instead in (('poses.csv', '--static {}'), ('of_ros.bag', 'convert --src {} ')):
+        path = tmp_path / name
+        path.touch()
+        assert instead.format(path) in error_of(capsys, path)
     # Whoever opened it would wait for ever for somebody to write into it.
     pipe = tmp_path / 'pipe.mcap'
     os.mkfifo(pipe)

@@ -88,7 +88,7 @@ def test_each_coordinate_of_the_centre_of_mass_is_judged_by_itself() -> None:
     assert judgement.identified.tolist() == [True, True, False, *[True] * 7]
     assert judgement.reasons == ('centre of mass y std 3 mm, 2 required',)
     judgement = judged(std=changed(STD, {2: 0.002004}))
-    assert judgement.reasons == ('centre of mass y std 2.004 mm, 2 required',)
+    assert judgement.reasons == ('centre of mass y std 2.004 mm, 2.000 required',)
 
 
 @pytest.mark.parametrize(
@@ -232,3 +232,14 @@ def test_no_figures_are_told_of_a_motion_that_was_none() -> None:
     assert judgement.reasons == (
         'inertia unknown: no rotation measured so far: rotate fast, about more axes',
     )
+
+
+def test_a_doubt_of_the_inertia_is_said_where_it_decides() -> None:
+    """In slow motion frames were to be checked, though no inertia could be known yet."""
+    unknown = changed(STD, dict.fromkeys(range(4, 10), 1.0))
+    for std, words in ((STD, 'doubtful'), (unknown, 'rotate faster, about more axes')):
+        judgement = judge(VALUES, std, Requirements(), *EXCITED, doubt='doubtful')
+        assert not judgement.identified[4:].any()
+        assert judgement.lacking == ''
+        assert len(judgement.reasons) == 1
+        assert judgement.reasons[0].endswith(words)

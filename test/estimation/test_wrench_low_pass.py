@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from estimates import claims, estimated
+from scipy.signal import butter, lfilter
 from set_ups import ORDINARY, worked
 
 from load_identification.estimation.belief.model import Model
@@ -18,11 +19,20 @@ from load_identification.estimation.misfit.monitor import MisfitMonitor
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.systematic_errors import ErrorPriors
-from load_identification.estimation.wrench_low_pass import LowPass, low_pass_warning
+from load_identification.estimation.wrench_low_pass import (
+    LowPass,
+    LowPassEstimator,
+    low_pass_warning,
+)
 from load_identification.interface.batches import FilteredBatch
-from load_identification.simulation.cells import Conditions
+from load_identification.interface.parameters import Parameters
+from load_identification.simulation.cells import Conditions, filtered, record, sample
 from load_identification.simulation.changes.draws import drawn_load
+from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.misfits import FAULTS, Fault
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS
+from load_identification.typing_aliases import FloatArray
 
 MASS = 1.5
 
@@ -166,11 +176,52 @@ def test_a_delay_of_ordinary_size_changes_no_column() -> None:
     assert ErrorPriors().delay == pytest.approx(0.002)
 
 
+@pytest.mark.parametrize('motion', ['trend', 'rich'])
+def test_noise_of_the_motion_is_no_low_pass(motion: str) -> None:
+    """Behind a low-pass the accelerations are less noisy; a delay of 60 ms was called one."""
+    mount, rng = MOUNTS['puma'], np.random.default_rng(0)
+    path = sample(mount, MOTIONS[motion](mount, 30.0, rng), 30.0, 500.0)
+    joints, wrenches = record(path, drawn_load(np.random.default_rng(1), MASS), ORDINARY, 0)
+    noise = 1e-4 * rng.standard_normal(joints.position.shape)
+    joints = replace(joints, position=joints.position + noise)
+    late = replace(wrenches, stamps=wrenches.stamps + 60_000_000)
+    monitor = ExcitationMonitor(0.05, 0.003)
+    for batch in pieces(filtered(mount, joints, late, Parameters())[0]):
+        monitor.update(batch)
+        assert 'low-passed' not in monitor.delay_words
+    assert 'set wrench_delay to 0.06' in monitor.delay_words
+
+
+@pytest.mark.parametrize(('touch', 'told'), [(0.0, True), (0.4, False)])
+def test_where_something_touches_no_low_pass_is_looked_for(touch: float, told: bool) -> None:
+    """A hand that pushes two fifths as much as the load does, though a low-pass fits best."""
+    rng, low_pass = np.random.default_rng(0), LowPassEstimator(0.01, 4)
+    smooth = butter(2, 2.5, fs=100.0)
+    for _ in range(5):
+        motion = lfilter(*smooth, rng.standard_normal((600, 60)), axis=0)[300:].reshape(-1, 6, 10)
+        wrench = lfilter(*butter(1, 1.0, fs=100.0), motion @ rng.standard_normal(10), axis=0)
+        wrench = wrench[80:280:4] / wrench.std()
+        wrench += touch * rng.standard_normal(wrench.shape)
+
+        def costs(motions: FloatArray, wrench: FloatArray = wrench) -> FloatArray:
+            rows = motions.reshape(len(motions), -1, 10)
+            misfits = [
+                wrench.ravel() - each @ np.linalg.lstsq(each, wrench.ravel(), rcond=None)[0]
+                for each in rows
+            ]
+            return np.sum(np.square(misfits), axis=1)
+
+        low_pass.add(motion, 80, 50, costs)
+    assert (low_pass.found is not None) == told
+
+
 def test_what_to_set_is_said_where_it_is_known() -> None:
     low_pass = LowPass(4.96, 'second')
     said = low_pass_warning(low_pass, 0.0459, 0.01)
     assert 'low-passed at about 5 Hz' in said
     assert said.endswith('set wrench_delay to 0.056 and move slowly')
+    # A low-pass delays: what is too small to be said is not known to.
+    assert low_pass_warning(low_pass, -0.0002, 0.0) == low_pass_warning(low_pass, 0.0, 0.0)
     assert low_pass_warning(low_pass, 0.0, 0.01).endswith('; if neither can be done, move slowly')
 
 

@@ -76,6 +76,11 @@ SWAY = CAUSES.index('sway')
 SMOOTHLY = 'move more smoothly: what rings after each jerk leaves most of it open'
 """Advice where sway is the leading source of an uncertainty, see `belief.sway`."""
 
+BEYOND = '; it seems to exceed that parameter, or something else that is tied to the pose does'
+"""What is said besides where the data contradict a prior that should be lowered."""
+
+NO_TURN = 'no turn about one axis helps from this pose: go to another one first'
+
 WATER = 1000.0
 """Density [kg/m³]."""
 
@@ -130,6 +135,8 @@ def advise(
             error = _leading_error(knowledge, last, worst)
             left, allowed = float(least[worst]), float(judgement.allowed[worst])
             text = _calibrate(worst, left, allowed, 'turn' if held else 'swing', *error)
+            if error[0] in knowledge.exceeding:
+                text += BEYOND
             return Advice(text, None, now)
     ratio = prospect.std[:, places] / judgement.allowed[places]
     shortfall = np.sum(np.log(np.maximum(ratio, 1.0)), axis=1)
@@ -145,7 +152,7 @@ def advise(
     helpful = np.flatnonzero(useful)
     if not helpful.size:
         faster = knowledge.level and stage != INERTIA
-        none = FASTER if faster else 'no turn about one axis helps in this pose'
+        none = FASTER if faster else NO_TURN
         return Advice(f'{stage}: {none}', None, now)
     # Candidates are in order of size.
     best = float(shortfall[helpful].min())
@@ -253,7 +260,8 @@ def _calibrate(
     name, unit, scale = _named(place)
     std, needed = told_apart(scale * left, scale * allowed)
     words = (
-        f'{name}: errors of the cell leave std {std} {unit} after every {move}, {needed} required'
+        f'{name}: no {move} is enough, as errors of the cell leave std {std} {unit} after every '
+        f'one, {needed} required'
     )
     if not error:
         return f'{words}: calibrate sensor, mounting and joints, then lower their parameters'

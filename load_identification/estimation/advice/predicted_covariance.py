@@ -73,6 +73,8 @@ class Knowledge:
     names: tuple[str, ...] = ()
     """As in `SystematicErrors.names`, (N,); then `POSE`, where there are errors tied to the
     pose."""
+    exceeding: frozenset[str] = frozenset()
+    """Classes of errors of the cell that exceed their priors."""
     widened: FloatArray = field(default_factory=lambda: np.ones(10))
     """Published std, in message order, over that of the information, (10,) [-]."""
 

@@ -17,7 +17,7 @@ from load_identification.estimation.belief.error_budget import (
     by_cause,
     interval_factor,
 )
-from load_identification.estimation.belief.error_scales import conflict, unlikely
+from load_identification.estimation.belief.error_scales import conflict, like_a_tilt, unlikely
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.identifiability import Excitation, Identifiability, judge
@@ -329,7 +329,8 @@ def warnings(
     """
     belief, settings = claim.belief, claim.settings
     errors = [e for e in claim.errors_of_the_cell if not (late and e[0] == 'delay')]
-    words = remedies(errors, np.array(settings.gravity), settings.wrench_delay)
+    doubtful = like_a_tilt(belief.scales)
+    words = remedies(errors, np.array(settings.gravity), settings.wrench_delay, doubtful)
     beyond = belief.noise.beyond_samples
     if beyond > UNEXPLAINED and not low_passed:
         known = words and np.isfinite(beyond)

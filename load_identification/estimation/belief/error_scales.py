@@ -40,6 +40,10 @@ REFUTED = 2.5
 """Size of a delay, in standard deviations that it would have by its prior, from which that is
 wrong [-]."""
 
+EXCEEDS, SHARED = 1.4, 0.5
+"""Scale of a class from which it exceeds its prior, and share of that of the base's tilt from
+which both may be the same [-]."""
+
 LEAST = np.where(np.isin([*CLASSES, ''], OF_AN_ARM), 1.0, LEAST_SCALE)
 """Least scale of each class [-]. The observable errors of an arm, such as the difference of two
 gains, have little information on the unobservable ones."""
@@ -143,6 +147,17 @@ def unlikely(model: Model, root: FloatArray, values: FloatArray, prior: FloatArr
     square = values[part] ** 2 / prior
     refuted = model.systematic.walks & (square > REFUTED**2 * shown)
     return np.where(refuted, square / shown**2, 0.0)
+
+
+def exceeding(scales: FloatArray) -> frozenset[str]:
+    """Return the classes of systematic errors that exceed their priors, by `learned_scales`."""
+    return frozenset(name for name, s in zip(CLASSES, scales, strict=False) if s > EXCEEDS)
+
+
+def like_a_tilt(scales: FloatArray) -> bool:
+    """Return whether other errors tied to the pose may be what looks like a tilt of the base."""
+    tied = max(scales[[CLASSES.index('gain'), CLASSES.index('cross_talk'), FIELD]])
+    return bool(tied > max(EXCEEDS, SHARED * scales[CLASSES.index('base_tilt')]))
 
 
 def _against(

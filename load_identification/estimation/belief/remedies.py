@@ -18,7 +18,9 @@ Error = tuple[str, float, float, float]
 """Name as in `SystematicErrors.names`, estimate, its standard deviation, and that of the prior."""
 
 
-def remedies(errors: Iterable[Error], gravity: FloatArray, wrench_delay: float) -> list[str]:
+def remedies(
+    errors: Iterable[Error], gravity: FloatArray, wrench_delay: float, doubtful: bool = False
+) -> list[str]:
     """Describe the errors that exceed ordinary size, each with its remedy.
 
     Parameters
@@ -26,13 +28,15 @@ def remedies(errors: Iterable[Error], gravity: FloatArray, wrench_delay: float) 
     errors : iterable of Error
     gravity, wrench_delay : (3,) array and float
         Present values of these parameters [m/s², s].
+    doubtful : bool
+        Whether other errors tied to the pose may be what looks like a tilt of the base.
     """
     known = list(errors)
     large = [error for error in known if _exceeds(error)]
     tilts = [error for error in known if error[0].startswith('base_tilt')]
     words = [_words(*error[:3], wrench_delay) for error in large if error not in tilts]
     if any(error in tilts for error in large):
-        words.insert(0, _tilt(tilts, gravity))
+        words.insert(0, _tilt(tilts, gravity, doubtful))
     return words
 
 
@@ -50,7 +54,7 @@ def _exceeds(error: Error) -> bool:
     return abs(value) - INTERVAL * std >= WORTH_A_WORD * prior
 
 
-def _tilt(tilts: list[Error], gravity: FloatArray) -> str:
+def _tilt(tilts: list[Error], gravity: FloatArray, doubtful: bool) -> str:
     """Report both components of the base's tilt, and gravity as it then is in the root.
 
     A base that is turned one way has gravity turned the other way in its frame.
@@ -65,6 +69,11 @@ def _tilt(tilts: list[Error], gravity: FloatArray) -> str:
     )
     true = pinocchio.exp3(turn) @ gravity
     numbers = ', '.join(f'{x + 0.0:.4f}' for x in np.round(true, 4))
+    if doubtful:
+        return (
+            f'base tilted {said}, or errors tied to the pose exceed cross_talk and field_force: '
+            f'measure the tilt before you set gravity to [{numbers}]'
+        )
     return f'base tilted {said}: set gravity to [{numbers}]'
 
 

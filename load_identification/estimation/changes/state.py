@@ -14,7 +14,10 @@ WHY_CHANGED = (
     'reset if the load has changed, or with nothing but the tool on reset and calibrate_offset if '
     'the sensor was zeroed'
 )
-WHY_CONTACT = 'contact: an external wrench that no load and no offset explains'
+WHY_CONTACT = (
+    'contact: an external wrench that no load and no offset explains: move without contact, first '
+    'of all until the mass is known'
+)
 
 
 class State(Enum):

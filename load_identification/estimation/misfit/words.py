@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.constants import STANDARD_GRAVITY
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, significant
 from load_identification.typing_aliases import FloatArray
 
 WEIGHTLESS = (
@@ -84,7 +84,7 @@ def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
     """
     group = int(np.argmax(before / np.maximum(after, 1e-9)))
     unit = ('N', 'N·m')[group]
-    return f'{cause} (residual {before[group]:.2g} → {after[group]:.2g} {unit})'
+    return f'{cause} (residual {significant(before[group])} → {significant(after[group])} {unit})'
 
 
 def gravity(taken: FloatArray, direction: FloatArray, either: bool, std: float) -> str:
@@ -250,7 +250,7 @@ def apart(distance: float) -> str:
     return (
         f'inertia: forces fit a centre of mass {distance:.2f} m from that of the torques, as if '
         'the sensor moved otherwise than described: check frame_id, joints missing in the robot '
-        'description, units of torque'
+        'description, units of torque, or stamps made on arrival'
     )
 
 
@@ -267,11 +267,11 @@ def units(factor: float, std: float, moved: Sequence[str] = ()) -> str:
 
 
 def no_body(factor: float, off: float, moved: Sequence[str] = ()) -> str:
-    """Report likewise, where no real body is nearer than some standard deviations otherwise."""
+    """Report likewise, where no real body is nearer than `off` standard deviations otherwise."""
+    body = f', as the nearest real body is {off:.1f} standard deviations away' if off else ''
     return (
-        f'torques are about {factor:.2g} times what the forces go '
-        f'with{_meant(factor, WITHIN, moved)}, as the nearest real body is {off:.1f} standard '
-        'deviations away: have the driver publish N and N·m'
+        f'torques are about {significant(factor)} times what the forces go '
+        f'with{_meant(factor, WITHIN, moved)}{body}: have the driver publish N and N·m'
     )
 
 

@@ -20,6 +20,13 @@ CHECKED = 100_000_000
 MOST_WAITING = 1000
 """Largest number of batches that wait for that."""
 
+RECENT = 250
+"""Number of the newest steps between stamps that show how these waver."""
+
+WAVER, LEAST_WAVER = 0.25, 1e-3
+"""Deviation of the shorter of them from the median from which stamps waver: share of it [-] and
+size [s]. A message lost makes a step longer, none makes it shorter."""
+
 JOINED = 100_000_000
 """Longest step within a piece [ns]."""
 
@@ -120,6 +127,7 @@ class PublishedVelocities:
         # The last three samples before: stamp, position and velocity.
         self._stamps: IntArray = np.zeros(0, dtype=np.int64)
         self._rows: FloatArray = np.zeros((0, 2, joints))
+        self._recent: IntArray = np.zeros(0, dtype=np.int64)
         # Since the last boundary between pieces: sums (`_decided`), and number of steps; there:
         # position and velocity.
         self._since: FloatArray = np.zeros((5, joints))
@@ -164,6 +172,7 @@ class PublishedVelocities:
         if len(stamps) == first:
             return wrong
         steps = (stamps[first:] - stamps[first - 1 : -1])[:, None]
+        self._recent = np.append(self._recent, steps[steps > 0])[-RECENT:]
         q, v, seconds = rows[:, 0], rows[:, 1], 1e-9 * steps
         move = q[first:] - q[first - 1 : -1]
         area = 0.5 * seconds * (v[first:] + v[first - 1 : -1])
@@ -266,13 +275,33 @@ class PublishedVelocities:
         self._factor = np.where(told, factor[last], self._factor)
         return known, wrong, right, late
 
+    @property
+    def _wavering(self) -> str:
+        """Say that stamps waver, whatever that makes of velocities; empty: they do not."""
+        if len(self._recent) < RECENT:
+            return ''
+        usual = float(np.median(self._recent))
+        shorter = np.maximum(usual - self._recent, 0.0)
+        off = 1e-9 * float(np.sqrt(np.mean(shorter**2)))
+        if off < max(LEAST_WAVER, WAVER * 1e-9 * usual):
+            return ''
+        return (
+            f'stamps of /joint_states waver by {1e3 * off:.1f} ms, {1e-6 * usual:.0f} ms apart: '
+            'have the driver stamp samples when they are measured, not on arrival'
+        )
+
     def words(self, names: Sequence[str], of: Collection[str] | None = None) -> str:
         """Return a warning of velocities that are not used, by the names of the J joints; or none.
+
+        Of stamps that waver, instead: they make some velocities lag and others lead.
 
         Only those in `of` are named, if it is given.
         """
         said: dict[str, list[str]] = {}
-        wrong = self._wrong & [of is None or name in of for name in names]
+        asked = np.array([of is None or name in of for name in names])
+        if asked.any() and (words := self._wavering):
+            return words
+        wrong = self._wrong & asked
         lags = np.round(1e3 * np.abs(self._lag[wrong & self._late]))
         for j in np.flatnonzero(wrong).tolist():
             if self._late[j]:

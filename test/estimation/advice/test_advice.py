@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from filtered_samples import BLOCK, NOISE, OFFSET, RATE
 
-from load_identification.estimation.advice.advice import PLACES, Advice, advise
+from load_identification.estimation import excitation
+from load_identification.estimation.advice.advice import BEYOND, NO_TURN, PLACES, Advice, advise
 from load_identification.estimation.advice.predicted_covariance import (
     HOLD,
     Knowledge,
@@ -280,12 +281,15 @@ def test_a_sensor_that_cannot_see_the_inertia_is_said_not_to() -> None:
 @pytest.mark.parametrize(
     ('priors', 'said'),
     [
-        ({'gain_common': 0.03}, 'mass: errors of the cell leave std 0.049 kg after every turn,'),
+        (
+            {'gain_common': 0.03},
+            'mass: no turn is enough, as errors of the cell leave std 0.049 kg after every one,',
+        ),
         ({'gain': 0.03}, 'turn the sensor about its '),
     ],
 )
 def test_what_errors_of_the_sensor_leave_is_not_promised(
-    priors: dict[str, float], said: str
+    priors: dict[str, float], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gain common to all channels stays, however the sensor turns; single gains average out."""
     mount, parameters = MOUNTS['puma'], replace(Parameters(), **priors)
@@ -295,6 +299,10 @@ def test_what_errors_of_the_sensor_leave_is_not_promised(
     estimator = settings.payload_estimator(parameters)
     estimator.update(filtered(mount, joints, wrenches, parameters)[0])
     assert estimator.advice().startswith(said)
+    assert BEYOND not in estimator.advice()
+    # A prior that the data exceed is not told to be lowered without a word.
+    monkeypatch.setattr(excitation, 'exceeding', lambda _: frozenset(priors))
+    assert (BEYOND in estimator.advice()) == ('errors of the cell' in said)
 
 
 def test_where_gravity_stays_in_the_axis_no_turn_is_advised() -> None:
@@ -305,7 +313,7 @@ def test_where_gravity_stays_in_the_axis_no_turn_is_advised() -> None:
     vertical = RotationAxis('table', np.array([0.0, 0.0, 1.0]), np.array([0.3, 0.0, 0.0]))
     advice = session.advised((vertical,))
     assert advice.motion is None
-    assert advice.text == 'mass: no turn about one axis helps in this pose'
+    assert advice.text == f'mass: {NO_TURN}'
 
 
 def test_no_joint_is_asked_to_go_faster_than_it_can() -> None:

@@ -12,9 +12,13 @@ import pytest
 from estimates import estimated
 
 from load_identification.estimation.belief import claim
+from load_identification.estimation.belief.error_scales import exceeding
 from load_identification.estimation.belief.remedies import remedies
+from load_identification.estimation.belief.tool import NO_TOOL
+from load_identification.estimation.identifiability import Excitation
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.systematic_errors import CLASSES
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import tilted
@@ -115,6 +119,20 @@ def test_the_gravity_said_is_that_turned_by_both_components(gravity: tuple[float
     np.testing.assert_allclose(said, expected, atol=3e-3)
     assert np.linalg.norm(said) == pytest.approx(np.linalg.norm(gravity), abs=1e-3)
     assert '-0.20' not in words
+
+
+def test_a_tilt_that_may_be_another_error_tied_to_the_pose_is_to_be_measured() -> None:
+    """A field of 0.3 N, of 0.1 N said, was a tilt of 1.0 ± 0.5°, with gravity to set."""
+    estimator, _ = played(DOWN, 2, TILTED)
+    for scale, doubted in ((1.0, False), (2.5, True)):
+        scales = np.ones(len(CLASSES) + 1)
+        scales[[CLASSES.index('cross_talk'), CLASSES.index('base_tilt')]] = scale, 3.0
+        belief = replace(estimator.state[0], scales=scales)
+        found = claim.Claim(belief, NO_TOOL, Excitation(0.0, 0.0, 0.0), estimator.settings)
+        said = claim.warnings(found, None, 0, '', late=False, low_passed=False)[0]
+        assert ('measure the tilt before you set gravity to [' in said) == doubted
+        assert ('cross_talk' in exceeding(scales)) == doubted
+        assert 'gain' not in exceeding(scales)
 
 
 def test_a_compliance_is_said_as_a_frequency() -> None:

@@ -162,6 +162,12 @@ def test_a_load_that_is_no_body_tells_forces_too_small_in_gentle_motion(
     assert ', as the nearest real body is ' in found.words
 
 
+def test_torques_too_large_for_any_body_are_told_in_plain_numbers() -> None:
+    said = words.no_body(656.7, 0.0)
+    assert said.startswith('torques are about 660 times what the forces go with: have the driver')
+    assert 'with, as the nearest real body is 5.4 standard' in words.no_body(656.7, 5.4)
+
+
 def test_the_place_of_the_sensor_is_found_to_a_centimetre() -> None:
     found = judged(FAULTS['sensor 0.3 m off'], 'puma', 'pauses', 8.0)
     text = found.words.partition('as if it were at [')[2].partition(']')[0]

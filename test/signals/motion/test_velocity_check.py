@@ -69,6 +69,24 @@ def test_velocities_that_lag_are_named_with_the_lag(rate: int, late: object) -> 
         assert np.isnan(found[rate:]).all()
 
 
+@pytest.mark.parametrize(
+    ('waver', 'lost', 'said'), [(6e-3, 0.0, True), (1e-3, 0.0, False), (0.0, 0.3, False)]
+)
+def test_stamps_that_waver_are_named_in_place_of_velocities(
+    waver: float, lost: float, said: bool
+) -> None:
+    """As made on arrival, order kept: joints seemed to lag and to lead by 200 ms."""
+    stamps, q, v = sampled(125, motion()[1], noise=1e-3)
+    rng = np.random.default_rng(1)
+    late = stamps + (1e9 * waver * np.abs(rng.standard_normal(len(stamps)))).astype(np.int64)
+    late = np.maximum.accumulate(late) + 1000 * np.arange(len(late))
+    kept = rng.random(len(stamps)) >= lost
+    _, words = checked(late[kept], q[kept], v[kept])
+    assert words.startswith('stamps of /joint_states waver by ') == said
+    assert words.endswith('when they are measured, not on arrival') == said
+    assert 'velocity' not in words
+
+
 @pytest.mark.parametrize('rate', [100, 500])
 @pytest.mark.parametrize(
     ('factor', 'words'),

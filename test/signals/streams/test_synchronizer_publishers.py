@@ -136,6 +136,15 @@ def test_a_publisher_that_has_fallen_silent_says_nothing_of_clocks_and_periods()
     assert words == 'all of /joint_states dropped: published every 0.50 s: set max_gap to 2'
 
 
+def test_samples_of_single_poses_are_better_given_as_a_table() -> None:
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    for stamp in every(1000.0, 20_000):
+        synchronizer.update([joints(np.array([stamp]), ('a',))], [wrenches(np.array([stamp]))])
+    words = synchronizer.why_nothing(synchronizer.dropped)
+    assert 'published every 1.00 s: set max_gap to 3; or if each is a pose' in words
+    assert words.endswith('identify_load --static')
+
+
 def test_a_publisher_whose_clock_is_hours_ahead_disturbs_nobody() -> None:
     wrong = joints(every(2.0, 2000) + 7_200_000 * MS, ('gripper',))
     arrivals = arriving(joints(every(2.0, 2000), ('a',))) + arriving(wrong, -7_200_000.0)
