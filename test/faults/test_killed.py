@@ -3,13 +3,90 @@
 from __future__ import annotations
 
 import signal
+import time
 from itertools import islice
+from pathlib import Path
 
+import numpy as np
 import pytest
+from processes import ForkedProcess
+from ros_arm import NOTHING, SHORT, Arm, file_of, prepared
 from ros_faults import Three, in_three
 from ros_group import Group
-from ros_messages import feed, recording
-from ros_pipeline import state_of
+from ros_messages import NS, PAYLOAD, feed, recording
+from ros_pipeline import Pipeline, state_of
+
+from load_identification.nodes.store import Stored, load
+
+CHANGES = {'calibrate_offset': 0.3, 'save_tool': 0.05, 'clear_tool': 0.05}
+"""The services that store something, and within what time of the call they do so [s]."""
+
+
+def started(group: Group, pipeline: Pipeline, arm: Arm) -> ForkedProcess:
+    """Start the node and bring it to where every one of the services succeeds."""
+    process = group.start(parameters={'calibration_samples': 10})
+    pipeline.connect()
+    arm.ready()
+    arm.body = PAYLOAD
+    group.wait_for(
+        lambda: pipeline.status.get('mass.identified') == 'true',
+        'an estimate',
+        meanwhile=lambda: arm.run(SHORT),
+    )
+    return process
+
+
+def same(one: Stored, other: Stored) -> bool:
+    pairs = (one.offset, other.offset), (one.tool, other.tool)
+    return all((a is None) == (b is None) and (a is None or a.stamp == b.stamp) for a, b in pairs)
+
+
+def killed(group: Group, service: str, arm: Arm, moment: float) -> None:
+    """Kill a node so long after a call of a service [s]."""
+    process = started(group, Pipeline(group), arm)
+    assert 'cannot be used' not in process.output
+    if service == 'calibrate_offset':
+        arm.body = NOTHING
+        arm.rest(0.3)
+        arm.call('reset')
+    arm.start(service)
+    end = time.monotonic() + moment
+    stream = arm.at_rest()
+    while time.monotonic() < end:
+        arm.play(stream, 0.01)
+    process.send(signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.parametrize('times', [3, pytest.param(100, marks=pytest.mark.matrix)])
+def test_killed_at_any_moment_the_store_holds_the_old_or_the_new(
+    tmp_path: Path, times: int
+) -> None:
+    rng = np.random.default_rng(times)
+    before, written = Stored(), 0
+    for n in range(times):
+        service = list(CHANGES)[n % len(CHANGES)]
+        with Group(home=tmp_path) as group:
+            prepared(group)
+            arm = Arm(group)
+            # Later than what is stored.
+            arm.now += n * 100 * NS
+            killed(group, service, arm, rng.uniform(0.0, CHANGES[service]))
+            path = file_of(group)
+        after = load(path)
+        changed = not same(before, after)
+        if changed:
+            # What the service does not concern is as it was.
+            kept = Stored(before.offset, after.tool)
+            if service == 'calibrate_offset':
+                kept = Stored(after.offset, before.tool)
+            assert same(after, kept)
+            assert service != 'clear_tool' or after.tool is None
+        written += changed
+        before = after
+        assert not list(path.parent.glob('*.damaged*'))
+    print(f'{written} of {times} were stored, the others killed before that')
+
 
 PLAIN = """
 import rclpy

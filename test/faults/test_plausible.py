@@ -37,15 +37,7 @@ WRONG: dict[str, tuple[Callable[[Recording], Recording], str]] = {
 }
 
 
-@pytest.mark.parametrize(
-    'case',
-    [
-        'mN',
-        'exchanged',
-        'degrees',
-        *(pytest.param(n, marks=pytest.mark.seeds) for n in ('kN', 'N mm')),
-    ],
-)
+@pytest.mark.parametrize('case', WRONG)
 def test_what_is_not_in_si_units_is_questioned(live: tuple[Pipeline, Arm], case: str) -> None:
     pipeline, _ = live
     change, words = WRONG[case]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from processes import ForkedProcess
-from recording_faults import dead, frozen
+from recording_faults import dead, frozen, limited
 from ros_arm import CALIBRATION, NOTHING, Arm
 from ros_faults import IDS, PROCESSES, in_three_too, living
 from ros_messages import (
@@ -129,6 +130,36 @@ def test_a_sensor_dead_from_the_start_claims_nothing(live: Live) -> None:
     assert pipeline.status['state'] == 'waiting'
     assert {pipeline.status[f'health.{channel}'] for channel in CHANNELS} == {'absent'}
     assert all(stamp_of(m) > base + 100 * NS for m in pipeline.inertias[count:])
+
+
+def test_saturation_from_the_start_spoils_nothing(live: Live) -> None:
+    pipeline, _, _ = live
+    high = float(np.quantile(recording().wrench[:, 2], 0.5))
+    first = int(np.argmax(recording().wrench[:, 2] > high))
+    pipeline.play(limited(recording(), 2, -1e3, high), lambda m: m[2 * first :])
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+
+
+def test_a_channel_that_was_never_there_is_said_so(live: Live) -> None:
+    pipeline, _, _ = live
+    lacking = recording().wrench.copy()
+    lacking[:, 5] = 0.0
+    count = len(pipeline.statuses)
+    pipeline.play(replace(recording(), wrench=lacking))
+    # A second after the last sample it says that none comes, and another process tells of it once
+    # a second.
+    pipeline.group.wait_for(
+        lambda: any('tz absent' in status.message for status in pipeline.statuses[count:]),
+        'the channel that was never there',
+    )
+    named = [status for status in pipeline.statuses[count:] if 'tz absent' in status.message]
+    assert {status.level for status in named} == {DiagnosticStatus.WARN}
+    assert pipeline.status['health.tz'] == 'absent'
+    assert pipeline.state == 'identified'
+    assert np.abs(pipeline.errors()[:15]).max() < 5.0
+    assert pipeline.status['com.z.identified'] == 'true'
+    # Of its offset nothing is known.
+    assert pipeline.status['offset.tz'] == pipeline.status['offset.tz.std'] == 'nan'
 
 
 def test_a_coarse_sensor_repeats_itself_by_right_and_is_calibrated(live: Live) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from recording_faults import wrapped
+from recording_faults import glitch, poses, wrapped
 from ros_faults import IDS, PROCESSES, Live, in_three_too, living
-from ros_messages import NS, PUMA, Message, feed, recording
-from ros_pipeline import state_of
+from ros_messages import NS, PUMA, Message, feed, recording, stamp_of
+from ros_pipeline import Pipeline, state_of
 
 
 @pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
@@ -19,6 +19,26 @@ def live(request: pytest.FixtureRequest) -> Iterator[Live]:
     """Yield what the pipeline says, and its processes."""
     with living(request.param) as live:
         yield live
+
+
+def play_all(pipeline: Pipeline, messages: list[Message], speed: float = 20.0) -> int:
+    """Play messages; return how many inertias there were before."""
+    count = len(pipeline.inertias)
+    pipeline.group.play(messages, speed)
+    pipeline.settle()
+    return count
+
+
+def test_one_glitch_of_a_joint_costs_nothing(live: Live) -> None:
+    pipeline, _ = live
+    before = pipeline.dropped('joint_state_jump')
+    pipeline.play(glitch(recording(), 4.0, 1, 1.0))
+    pipeline.group.wait_for(
+        lambda: pipeline.dropped('joint_state_jump') > before, 'the glitch counted'
+    )
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+    assert pipeline.status['com.z.identified'] == 'true'
+    assert pipeline.status['event'].split()[0] in ('none', 'stamps_jumped_back')
 
 
 def test_after_some_silence_the_load_is_the_last_known_one_and_not_identified(live: Live) -> None:
@@ -46,6 +66,15 @@ def test_a_joint_given_within_half_a_turn_changes_nothing(live: Live) -> None:
     pipeline.play(given)
     assert np.nanmax(np.abs(pipeline.errors())) < 4.0
     assert pipeline.status['event'].split()[0] in ('none', 'stamps_jumped_back')
+
+
+def test_poses_without_the_motion_between_claim_nothing(live: Live) -> None:
+    pipeline, _ = live
+    base = pipeline.group.next_base()
+    count = play_all(pipeline, feed(poses(recording(), 100, 0.06), base), speed=1.0)
+    claims = [m for m in pipeline.inertias[count:] if stamp_of(m) < base + 100 * NS]
+    assert not claims
+    assert pipeline.dropped('joint_state_jump') > 30
 
 
 def said_while(live: Live, messages: list[Message], words: str) -> None:
@@ -122,6 +151,52 @@ def test_a_description_of_another_robot_is_named_and_no_sensor_blamed(live: Live
     pipeline.group.describe()
     pipeline.play(recording())
     assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+
+
+RNG = np.random.default_rng(0)
+PARTS: dict[str, Callable[[int], Sequence[int]]] = {
+    'those of two controllers': lambda k: (range(3), range(3, 6))[k % 2],
+    'some of them in both': lambda k: (range(4), range(2, 6))[k % 2],
+    'any of them': lambda _: RNG.permutation(6)[: RNG.integers(1, 7)].tolist(),
+}
+
+
+@pytest.mark.parametrize('parts', PARTS)
+def test_messages_that_carry_joints_by_turns_are_one_motion(live: Live, parts: str) -> None:
+    pipeline, _ = live
+
+    def change(messages: list[Message]) -> list[Message]:
+        for k, message in enumerate(messages):
+            if message.topic == '/joint_states':
+                every, part = message.content, PARTS[parts](k // 2)
+                for field in ('name', 'position', 'velocity'):
+                    values = getattr(every, field)
+                    setattr(every, field, [values[n] for n in part] if len(values) else [])
+        return messages
+
+    used = pipeline.used
+    pipeline.play(recording(), change, speed=4.0)
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+    assert pipeline.state == 'identified', pipeline.words
+    assert pipeline.used > used + 350
+
+
+def test_a_joint_more_in_every_message_changes_nothing(live: Live) -> None:
+    pipeline, _ = live
+
+    def change(messages: list[Message]) -> list[Message]:
+        for k, message in enumerate(messages[:400]):
+            if message.topic == '/joint_states':
+                more = [f'more_{n}' for n in range(k // 2)]
+                message.content.name = [*message.content.name, *more]
+                message.content.position = [*message.content.position, *[0.0] * len(more)]
+                message.content.velocity = []
+        return messages
+
+    used = pipeline.used
+    pipeline.play(recording(), change, speed=4.0)
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+    assert pipeline.used > used + 350
 
 
 def test_wrenches_whose_stamps_come_swapped_in_pairs_are_named(live: Live) -> None:

@@ -140,7 +140,7 @@ def test_a_joint_of_the_arm_that_two_publishers_send_is_named_where_samples_wait
 
 
 @in_three_too
-@pytest.mark.parametrize('more', [pytest.param([], marks=pytest.mark.seeds), ['finger']])
+@pytest.mark.parametrize('more', [[], ['finger']], ids=['alike', 'with a finger'])
 def test_two_publishers_of_the_same_joints_are_named(live: Live, more: list[str]) -> None:
     """By way of a relay or a recording, which make one publisher of two."""
     pipeline, _ = live
