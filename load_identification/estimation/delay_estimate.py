@@ -11,6 +11,9 @@ WORTH_A_WORD = 0.010
 averages, 1 / (2 cutoff) = 25 ms at 20 Hz, rounded down. Its whole window is five times as long,
 but most of it has almost no weight."""
 
+MOST = 0.5
+"""Largest value that `wrench_delay` may have [s]."""
+
 
 @dataclass(frozen=True)
 class DelayEstimate:
@@ -49,10 +52,11 @@ def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:
             '(chrony, PTP)'
         )
     if estimate.beyond:
+        set_to = wrench_delay + estimate.value_s
+        words = f', or set wrench_delay to {set_to:.2f}' if abs(set_to) <= MOST else ''
         return (
             f'wrench is about {size:.0f} ms {sense} than the joint stamps: clocks of two hosts, '
-            'or stale data under fresh stamps? synchronise the clocks (chrony, PTP), or set '
-            f'wrench_delay to {wrench_delay + estimate.value_s:.2f}'
+            f'or stale data under fresh stamps? synchronise the clocks (chrony, PTP){words}'
         )
     if not estimate.known or size - error <= 1e3 * WORTH_A_WORD:
         return ''

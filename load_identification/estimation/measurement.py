@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,7 @@ EQUAL = np.repeat([1.0, 0.06], 3)
 """Expected noise of each channel in units of that of force, used where rows of force and torque
 are whitened together [-], [m]."""
 
-UNIT, NOT_RUBBED = np.eye(6), np.zeros(6)
+UNIT = np.eye(6)
 BY_ACCELERATION = wrench_regressor(UNIT[:, :3], np.zeros((6, 3)), UNIT[:, 3:]).reshape(6, -1)
 """A for linear and angular accelerations of 1 m/s² and 1 rad/s², one by one, (6, 60)."""
 
@@ -87,9 +87,6 @@ class Block:
     one standard deviation."""
     side: FloatArray | None = None
     """Side of its play on which each channel is, see `Play`, (6,) [-]; None: unknown."""
-    rubbed: FloatArray = field(default_factory=lambda: NOT_RUBBED)
-    """Change since the block before of what a unit of the last joint's friction does to the
-    wrench, (6,) [N/(N m), -]."""
     swaying: float = 0.0
     """Force that rings, in units of the inertial force, see `Sway` [-]."""
     root: FloatArray | None = None
@@ -113,6 +110,19 @@ class Block:
         """
         left = np.append(-body, 1.0)
         return np.asarray(np.maximum(left @ self.within @ left, 0.0))
+
+
+def without_friction(
+    batch: FilteredBatch, friction: FloatArray
+) -> tuple[FilteredBatch, FloatArray]:
+    """Subtract friction (3,) of the last joint from a sensor's batch; return also its mean (6,).
+
+    The batch is unchanged where friction is unknown, (0,).
+    """
+    if not np.any(friction):
+        return batch, np.zeros(6)
+    each = batch.sensitivity @ friction
+    return batch.with_wrench(batch.wrench - each), mean_of(each)
 
 
 def mean_of(values: FloatArray) -> FloatArray:
@@ -228,10 +238,7 @@ def angle_between(before: FloatArray | None, now: FloatArray) -> float:
 
 
 def travelled(block: Block, before: Block | None) -> Block:
-    """Return a block with what the block before tells of it.
-
-    That is its displacement, the angle at least by which gravity has turned, and the change of
-    friction.
+    """Return a block with its displacement, and the angle at least by which gravity has turned.
 
     After a time without samples nobody knows the path: it is taken for half a turn, after which
     path errors start anew, and for none that leads elsewhere. At rest no displacement is added
@@ -248,9 +255,7 @@ def travelled(block: Block, before: Block | None) -> Block:
     there = kept * (before.position - half @ before.position) + shift
     position = np.linalg.solve(np.eye(3) + half, there)
     angle = max(block.angle, angle_between(before.direction, block.direction))
-    felt = block.sensitivity.shape == before.sensitivity.shape != (6, 0)
-    rubbed = block.sensitivity[:, 0] - before.sensitivity[:, 0] if felt else NOT_RUBBED
-    return replace(block, angle=angle, position=position, rubbed=rubbed)
+    return replace(block, angle=angle, position=position)
 
 
 def _whitened(
@@ -304,9 +309,7 @@ def merged(first: Block, second: Block) -> Block:
     q = 1.0 - p
     direction = p * first.direction + q * second.direction
     length = float(np.linalg.norm(direction))
-    root = side = None
-    if first.side is not None and second.side is not None:
-        side = a[:, 0] * first.side + b[:, 0] * second.side
+    root = None
     if first.root is not None and second.root is not None:
         one, other = first.root / EQUAL[:, None], second.root / EQUAL[:, None]
         root = _root(one.T @ one + other.T @ other)
@@ -333,7 +336,5 @@ def merged(first: Block, second: Block) -> Block:
         by_gain=p * first.by_gain + q * second.by_gain,
         by_slow=a * first.by_slow + b * second.by_slow,
         blur=np.sqrt(a**2 + b**2) * (first.blur + second.blur) / 2.0,
-        side=side,
-        rubbed=a[:, 0] * first.rubbed + b[:, 0] * second.rubbed,
         root=root,
     )

@@ -28,6 +28,7 @@ from load_identification.estimation.measurement import (
     finite_motion,
     make_block,
     travelled,
+    without_friction,
 )
 from load_identification.estimation.misfit.monitor import MisfitMonitor
 from load_identification.estimation.payload_estimate import (
@@ -38,7 +39,7 @@ from load_identification.estimation.payload_estimate import (
 )
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import SystematicErrors, carried_by
-from load_identification.estimation.usable_samples import UsableSamples, without_friction
+from load_identification.estimation.usable_samples import UsableSamples
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.frames import same_frame
 from load_identification.model.robot import RotationAxis

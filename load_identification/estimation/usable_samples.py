@@ -1,12 +1,11 @@
-"""Know how much of what comes tells anything, and since when nothing has; subtract friction."""
+"""Know how much of what comes tells anything, and since when nothing has."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from load_identification.estimation.measurement import Block, mean_of
+from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import FilteredBatch
-from load_identification.typing_aliases import FloatArray
 
 UNMEASURED = 5.0
 """No sample came, or no channel of any told anything, for so long: nothing is claimed, nor told to
@@ -87,16 +86,3 @@ class UsableSamples:
     def confirmed_at(self, stamp: int) -> bool:
         """Return whether the load known is still that of a stamp [ns], as far as is measured."""
         return self.missing_for(stamp) <= UNMEASURED
-
-
-def without_friction(
-    batch: FilteredBatch, friction: FloatArray
-) -> tuple[FilteredBatch, FloatArray]:
-    """Subtract friction (3,) of the last joint from a sensor's batch; return also its mean (6,).
-
-    The batch is unchanged where friction is unknown, (0,).
-    """
-    if not np.any(friction):
-        return batch, np.zeros(6)
-    each = batch.sensitivity @ friction
-    return batch.with_wrench(batch.wrench - each), mean_of(each)

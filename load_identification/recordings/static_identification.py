@@ -134,6 +134,9 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
     ordinary, estimator = likeliest(lasting, batch)
     each = (ordinary.explain(batch.select(slice(k, k + 1))) for k in range(len(wrench)))
     left = np.concatenate([split[1] for split in each if split is not None])
+    if outlier(left, poses)[0]:
+        # The others scatter less than it makes them seem to.
+        estimator = ordinary
     return _result(estimator, left, batch, poses, parameters, in_base)
 
 
@@ -211,7 +214,9 @@ def _result(
         cause = ''
     usual = settings.estimator_settings(parameters)
     again = zeroed(batch.wrench, batch.gravity, usual.noise, poses.lines)
-    empty = bool(abs(estimate.values[0]) < NOTHING * estimate.std[0])
+    empty = bool(
+        np.isfinite(estimate.std[0]) and abs(estimate.values[0]) < NOTHING * estimate.std[0]
+    )
     puzzling = misfit * others > (PUZZLING if empty else LARGE)
     puzzling &= not drifts or again != ''
     varied = np.var(np.nan_to_num(poses.wrench), axis=0).reshape(2, 3).mean(axis=1)

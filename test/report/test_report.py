@@ -318,7 +318,7 @@ def test_command_writes_the_report_of_a_recording(
     assert main([str(bag), '--report', str(folder)]) == 0
     assert f'Written    {folder / "report.html"}' in capsys.readouterr().out.replace('\n', '')
     page = Page((folder / 'report.html').read_text('utf-8'))
-    assert 'whole, 8.0 s' in page.text
+    assert 'whole, 11.0 s' in page.text
     assert 'mass identified' in page.text
     # The spectrum is that of raw samples, up to half of their rate.
     assert (folder / 'spectrum.png').exists()

@@ -159,7 +159,6 @@ class Belief:
             self,
             triangles=tuple(time_updates(self.triangles, *self.moved(block.elapsed, block.angle))),
             scores=drift.discounted(self.scores, block.elapsed / self.model.relaxation),
-            memory=self.memory.after(block, self.body),
             age=self.age + block.elapsed,
             unrelaxed=self.unrelaxed + (0.0 if block.rest else block.elapsed),
         )

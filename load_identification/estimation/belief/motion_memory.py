@@ -24,25 +24,13 @@ class MotionMemory:
         return cls(Play.of(expected), Sway())
 
     def felt(self, block: Block, body: FloatArray) -> Block:
-        """Return a block of a load phi (10,) with the side of the play after it, and the sway.
-
-        One that has its side keeps it: a mean of blocks has the mean of theirs, wherever the load
-        has moved meanwhile.
-        """
-        felt = self.play.felt(block, body) if block.side is None else block
-        return replace(felt, swaying=self.sway.ratio)
+        """Return a block of a load phi (10,) with the side of the play after it, and the sway."""
+        return replace(self.play.felt(block, body), swaying=self.sway.ratio)
 
     def moved(self, block: Block, body: FloatArray, noise: NoiseLevels) -> MotionMemory:
         """Return the memory after a block of a load phi (10,); see `Sway.moved`."""
         play = self.play.moved(block.matrix, body)
         return MotionMemory(play, self.sway.moved(block, body, noise.still))
-
-    def after(self, block: Block, body: FloatArray) -> MotionMemory:
-        """Return the memory after the motion of a block, whether or not its wrench is used.
-
-        `moved` by the same block then leaves the play where it is.
-        """
-        return MotionMemory(self.play.moved(block.matrix, body), self.sway)
 
     @property
     def shown(self) -> MotionMemory:

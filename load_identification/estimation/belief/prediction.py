@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,16 +11,9 @@ from load_identification.estimation.measurement import Block
 from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
 
-if TYPE_CHECKING:
-    from load_identification.estimation.belief.belief import Belief
-
 RINGS = 2.0
 """Std of a block's wrench by ringing, in units of that by which it shows a compliance [-]: it is
 between none and twice that, whatever the phase, and in work of a rhythm always of one phase."""
-
-UNSHAPED = 0.1
-"""Error of the friction of the last joint as that joint starts, stops or reverses, in parts of the
-change of the friction since the block before [-]: it is no tanh of a smoothed speed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +39,3 @@ class Prediction:
 def ringing(block: Block, body: FloatArray, compliance: float) -> FloatArray:
     """Return the std (6,) of a block's wrench by what rings after each jerk [N, N m]."""
     return np.asarray(RINGS * compliance * (block.bend @ body))
-
-
-def reversing(belief: Belief, block: Block) -> FloatArray:
-    """Return the std (6,) of a block's wrench by a change of the last joint's friction."""
-    size = np.abs(belief.values[belief.model.friction[:1]]).sum()
-    return np.asarray(UNSHAPED * size * block.rubbed)

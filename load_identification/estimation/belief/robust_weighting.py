@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from load_identification.estimation.belief.prediction import Prediction, reversing, ringing
+from load_identification.estimation.belief.prediction import Prediction, ringing
 from load_identification.estimation.measurement import Block, make_block, mean_of
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
@@ -88,7 +88,6 @@ def robust_block(batch: FilteredBatch, block: Block, belief: Belief, taken: Floa
             position=block.position,
             slope=block.slope,
             bend=block.bend,
-            rubbed=block.rubbed,
         )
     if not (belief.settled or block.rest):
         # Samples may scatter by a load that is not known.
@@ -105,14 +104,12 @@ def derated(belief: Belief, block: Block, body: FloatArray | None = None) -> Blo
     """Return a block that weighs no more than the noise of its accelerations allows.
 
     Usually that is part of the noise known from residuals; in single blocks it may be far more.
-    What is compliant rings after each jerk, by as much as it gives way within a block, and where
-    the last joint reverses its friction is known roughly. `body` is phi (10,); without it, that of
-    the linearisation point.
+    What is compliant rings after each jerk, by as much as it gives way within a block. `body` is
+    phi (10,); without it, that of the linearisation point.
     """
     phi = belief.body if body is None else body
     made = ((block.blur @ phi) ** 2).sum(axis=0)
     made += ringing(block, phi, belief.compliance) ** 2
-    made += reversing(belief, block) ** 2
     known = np.repeat(belief.noise.at(block.rest), 3) ** 2
     most = known / np.maximum(made, 1e-200)
     if (block.weight <= most).all():

@@ -11,10 +11,9 @@ from scipy.special import chdtri
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
-from load_identification.estimation.belief.prediction import reversing, ringing
+from load_identification.estimation.belief.prediction import ringing
 from load_identification.estimation.changes.scan import Scanner
 from load_identification.estimation.measurement import GROUPS, TORQUE, Block, merged
-from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
 """Lengths of the newest windows whose means are tested against the past, in blocks: the shortest
@@ -151,8 +150,7 @@ def newest_over_gate(past: Sequence[tuple[Belief, Block]], belief: Belief, block
         The newest pair.
     """
     start = past[0][0] if past else belief
-    # The mean of some blocks has the mean of the sides of their play, wherever those changed.
-    newest = [b.memory.felt(each, b.body) for b, each in (*past, (belief, block))]
+    newest = [*(each for _, each in past), block]
     mean = reduce(merged, newest)
     elapsed = sum(each.elapsed for each in newest[1:])
     angle = sum(each.angle for each in newest[1:])
@@ -199,8 +197,7 @@ def over_gate(
         covariance[np.ix_(live, live)] += np.linalg.inv(information.T @ information)
     # Covariance due to the errors of this block's accelerations.
     body = belief.values[belief.model.body]
-    rows = ringing(block, body, belief.compliance), reversing(belief, block)
-    moving = NOISE_MARGIN * np.vstack([block.blur @ body, *rows, shaken(belief, block)])
+    moving = NOISE_MARGIN * np.vstack([block.blur @ body, ringing(block, body, belief.compliance)])
     covariance = covariance + np.diag(unsure * white) + moving.T @ moving
     ratios = []
     for channels in (live, live[GROUPS[live] == TORQUE]):
@@ -209,17 +206,6 @@ def over_gate(
             distance = away @ np.linalg.solve(covariance[np.ix_(channels, channels)], away)
             ratios.append(float(distance / quantile(channels.size)))
     return max(ratios)
-
-
-def shaken(belief: Belief, block: Block) -> FloatArray:
-    """Return the errors of a block's mean by what rings in it, a row for each channel, (6, 6).
-
-    Of the scatter of its samples as large a part as rings of an inertial force in this cell: after
-    a jerk the mean of a tenth of a second is of any phase.
-    """
-    scatter = block.scatter(belief.values[belief.model.body]) / np.maximum(block.samples, 1.0)
-    part = min(belief.memory.sway.ratio, 1.0)
-    return np.diag(np.repeat(part * np.sqrt(scatter), 3))
 
 
 @cache

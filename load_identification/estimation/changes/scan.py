@@ -183,11 +183,10 @@ class Scanner:
         if block.rest or not belief.settled:
             self.forget()
             return None
-        felt = belief.memory.felt(block, belief.body)
         if self._gathered is None:
-            self._first, self._gathered, self._merged = belief, felt, 1
+            self._first, self._gathered, self._merged = belief, block, 1
         else:
-            self._gathered, self._merged = merged(self._gathered, felt), self._merged + 1
+            self._gathered, self._merged = merged(self._gathered, block), self._merged + 1
         if self._merged < TOGETHER or self._first is None:
             return None
         whole, self._gathered = self._gathered, None

@@ -183,6 +183,9 @@ class SlowChange:
         likeliest = int(np.argmax(np.where(walks, belief.weight, -1.0)))
         place = self._led[0] if self._led else likeliest
         mass, std = (float(each[0]) for each in belief.load_by(place))
+        if self._led is None:
+            # Holds from before tell nothing of what may have begun since.
+            self._holds = Holds()
         self._led = self._led or (place, mass, std)
         _, begun, unsure = self._led
         # What was hardly known then has moved by as much although it is constant.

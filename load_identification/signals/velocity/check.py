@@ -69,6 +69,9 @@ LEAST = 1e-6, 1e-4
 ZERO = 0.02
 """Factor below which velocities are said to be zero [-]."""
 
+CLEARLY_ANOTHER = 3.0
+"""Factor from which stamps that waver are not what makes it [-]."""
+
 DEGREES, NEAR = float(np.degrees(1.0)), 1.03
 """Factor of velocities in degrees per second, and how near to it one is said to be so [-]."""
 
@@ -293,15 +296,18 @@ class PublishedVelocities:
     def words(self, names: Sequence[str], of: Collection[str] | None = None) -> str:
         """Return a warning of velocities that are not used, by the names of the J joints; or none.
 
-        Of stamps that waver, instead: they make some velocities lag and others lead.
+        Stamps that waver are named instead of velocities that lag or lead, or that are hardly
+        another size: they make some so.
 
         Only those in `of` are named, if it is given.
         """
         said: dict[str, list[str]] = {}
         asked = np.array([of is None or name in of for name in names])
-        if asked.any() and (words := self._wavering):
-            return words
+        waver = self._wavering if asked.any() else ''
         wrong = self._wrong & asked
+        if waver:
+            clear = (self._factor > CLEARLY_ANOTHER) | (self._factor < 1.0 / CLEARLY_ANOTHER)
+            wrong &= ~self._late & clear
         lags = np.round(1e3 * np.abs(self._lag[wrong & self._late]))
         for j in np.flatnonzero(wrong).tolist():
             if self._late[j]:
@@ -315,9 +321,8 @@ class PublishedVelocities:
             else:
                 words = factor_words(float(self._factor[j]))
             said.setdefault(words, []).append(names[j])
-        return '; '.join(
-            f'velocity of {", ".join(joints)} {words}: not used' for words, joints in said.items()
-        )
+        each = [f'velocity of {", ".join(joints)} {w}: not used' for w, joints in said.items()]
+        return '; '.join([waver, *each] if waver else each)
 
 
 def white_noise(rows: FloatArray, count: int) -> FloatArray:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from estimates import estimated
-from set_ups import ORDINARY, along, worked
+from set_ups import ORDINARY, along
 
-from load_identification.estimation.belief.motion_memory import MotionMemory
 from load_identification.estimation.belief.play import Play
-from load_identification.estimation.measurement import make_block, merged
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import sample
 from load_identification.simulation.changes.draws import drawn_load
-from load_identification.simulation.misfits import Fault
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import play
@@ -102,46 +97,6 @@ def test_the_side_follows_the_wrench_within_the_width_of_play() -> None:
     # What seems to weigh nothing may weigh what such play hides.
     light = wide.moved(np.zeros((6, 10)), 0.0 * body)
     assert light.moved(np.eye(6, 10), 0.0 * body).side[0] == 1.0
-
-
-def test_the_side_follows_the_motion_also_where_the_wrench_is_not_used() -> None:
-    """While a change was open it stayed where it had been, and a swing in between was lost."""
-    mount = MOUNTS['puma']
-    way = sample(mount, MOTIONS['tool-down'](mount, 6.0, np.random.default_rng(0)), 6.0, 250.0)
-    load = drawn_load(np.random.default_rng([0, 1]), 1.0)
-    estimator, batches = along(way, lambda frame: load_wrench(load, frame), ORDINARY, 0)
-    for batch in batches[:30]:
-        estimator.update(batch)
-    used = unused = estimator.state[0]
-    sides = []
-    for batch in batches[30:]:
-        block = replace(make_block(batch, int(batch.stamps[0])), elapsed=0.1)
-        used, unused = used.after(block).with_block(block), unused.after(block)
-        sides.append((used.memory.play.side, unused.memory.play.side))
-    moved = np.array(sides)
-    # They differ by what the load is found to be meanwhile.
-    assert np.mean(np.abs(moved[:, 0] - moved[:, 1]) < 0.3) > 0.9
-    assert np.ptp(moved[:, 1], axis=0)[:3].max() > 1.5
-
-
-def test_a_mean_of_blocks_has_the_mean_of_the_sides_of_its_play() -> None:
-    """A swing and back within a window had left the side as it was, and looked like a change."""
-    matrix, body = np.zeros((6, 10)), np.eye(10)[0]
-    _, batches = worked(Fault(None), 'puma', 'rich', 2.0)
-    block = make_block(batches[-1], int(batches[-1].stamps[0]))
-    memory = MotionMemory.of(np.repeat([0.1, 0.004], 3)).after(replace(block, matrix=matrix), body)
-    there = matrix.copy()
-    there[0, 0] = 5.0
-    blocks = []
-    for each in (there, matrix):
-        felt = memory.felt(replace(block, matrix=each), body)
-        memory = memory.after(felt, body)
-        blocks.append(felt)
-    assert [each.side[0] for each in blocks if each.side is not None] == [1.0, -1.0]
-    both = merged(*blocks)
-    again = memory.felt(both, body)
-    assert again.side is not None
-    assert again.side[0] == pytest.approx(0.0)
 
 
 def test_the_width_is_that_which_is_likely_but_never_less_than_hides_a_light_load() -> None:

@@ -115,3 +115,17 @@ def test_holds_show_a_load_constant(poured: float, slow: bool) -> None:
         stamp += NS // 10
         slowly.update(later, replace(block, stamp=stamp))
     assert bool(slowly.words(stamp)) == slow
+
+
+def test_a_hold_tells_nothing_of_what_begins_after_it() -> None:
+    belief, block = led(12.0)
+    later, slowly, rng = moved(belief, 0), SlowChange(EventQueue()), np.random.default_rng(0)
+    at = replace(block, rest=True)
+    for k in range(100):
+        stamp = block.stamp + k * NS // 10
+        wrench = block.wrench + rng.normal(0.0, 0.01, 6)
+        slowly.update(belief, replace(at, stamp=stamp, wrench=wrench))
+    for k in range(12):
+        stamp += NS // 10
+        slowly.update(belief if k < 3 else later, replace(block, stamp=stamp))
+    assert slowly.words(stamp)
