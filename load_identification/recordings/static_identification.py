@@ -62,8 +62,9 @@ ADVICE = (
 )
 """What the estimator advises those whose driver publishes, and what it means for a file."""
 
-NOTHING = 3.0
-"""Mass up to which nothing may be held, in standard deviations [-]."""
+NOTHING, VAGUE = 3.0, 0.05
+"""Mass up to which nothing may be held, in standard deviations [-]; and the standard deviation of
+a mass from which it is not known whether something is [kg]."""
 
 PUZZLING = 5.0
 """Least misfit, see `Verdict`, from which a mass of nothing is not believed [-]."""
@@ -214,9 +215,8 @@ def _result(
         cause = ''
     usual = settings.estimator_settings(parameters)
     again = zeroed(batch.wrench, batch.gravity, usual.noise, poses.lines)
-    empty = bool(
-        np.isfinite(estimate.std[0]) and abs(estimate.values[0]) < NOTHING * estimate.std[0]
-    )
+    sure = estimate.std[0] < VAGUE
+    empty = bool(sure and abs(estimate.values[0]) < NOTHING * estimate.std[0])
     puzzling = misfit * others > (PUZZLING if empty else LARGE)
     puzzling &= not drifts or again != ''
     varied = np.var(np.nan_to_num(poses.wrench), axis=0).reshape(2, 3).mean(axis=1)
