@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.interface.parameters import TABLE
+
 WORTH_A_WORD = 0.010
 """Delay from which a warning is given [s]: half the time over which the filter effectively
 averages, 1 / (2 cutoff) = 25 ms at 20 Hz, rounded down. Its whole window is five times as long,
 but most of it has almost no weight."""
 
-MOST = 0.5
-"""Largest value that `wrench_delay` may have [s]."""
+LEAST, MOST = TABLE['wrench_delay'].metadata['limits']
+"""Limits of `wrench_delay` [s]."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:
         )
     if estimate.beyond:
         set_to = wrench_delay + estimate.value_s
-        words = f', or set wrench_delay to {set_to:.2f}' if abs(set_to) <= MOST else ''
+        words = f', or set wrench_delay to {set_to:.2f}' if LEAST <= set_to <= MOST else ''
         return (
             f'wrench is about {size:.0f} ms {sense} than the joint stamps: clocks of two hosts, '
             f'or stale data under fresh stamps? synchronise the clocks (chrony, PTP){words}'

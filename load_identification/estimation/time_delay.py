@@ -10,7 +10,12 @@ import numpy as np
 from load_identification.estimation.delay_estimate import UNKNOWN, WORTH_A_WORD, DelayEstimate
 from load_identification.estimation.lagged_fit import LagCosts, fit, friction, gram
 from load_identification.estimation.measurement import PARAMETERS
-from load_identification.estimation.wrench_low_pass import HISTORY, LowPassEstimator, slow_parts
+from load_identification.estimation.wrench_low_pass import (
+    HISTORY,
+    KEPT,
+    LowPassEstimator,
+    slow_parts,
+)
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -64,9 +69,6 @@ LEAST_BLOCKS, LASTING_BLOCKS = 4, 8
 NOISE_STEPS = 2
 """Least number of blocks, and that from which a delay beyond the bank counts in a contact, where
 friction looks like one; rounds of noise estimation, only the first by the expected noise."""
-
-KEPT = float(np.exp(-2.0 / 30.0))
-"""What a block still counts when the next one comes: a time constant of 30 s in motion [-]."""
 
 MOVING = 0.02
 """Rms of angular [rad/s] or linear velocity [m/s] from which a block counts as motion."""

@@ -71,15 +71,14 @@ def zeroed(wrench: FloatArray, gravity: FloatArray, noise: FloatArray, lines: In
         Of the file.
     """
     seen, n = ~np.isnan(wrench[0]), len(wrench)
-    unit = np.diag(1.0 / np.repeat(noise, 3))[seen][:, seen]
-    read = (wrench[:, seen] @ unit).ravel()
-    matrix = np.concatenate([unit @ gravity_rows(gravity)[:, seen], np.tile(unit, (n, 1, 1))], 2)
+    root = np.diag(1.0 / np.repeat(noise, 3)[seen])
+    read = (wrench[:, seen] @ root).ravel()
+    matrix = np.concatenate([root @ gravity_rows(gravity)[:, seen], np.tile(root, (n, 1, 1))], 2)
 
     def fit(course: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean square if the offset also follows a course (n,), and by how much."""
-        rows = np.concatenate([matrix, course[:, None, None] * unit], axis=2).reshape(
-            len(read), -1
-        )
+        rows = np.concatenate([matrix, course[:, None, None] * root], axis=2)
+        rows = rows.reshape(len(read), -1)
         found = np.linalg.lstsq(rows, read)[0]
         return float(np.mean((rows @ found - read) ** 2)), found[matrix.shape[2] :]
 
@@ -91,7 +90,7 @@ def zeroed(wrench: FloatArray, gravity: FloatArray, noise: FloatArray, lines: In
     left, step = fits[k]
     if left * CLEAR > fit(np.zeros(n))[0] or left * CLEARER > fit(np.arange(float(n)))[0]:
         return ''
-    if np.abs(step @ unit).max() < STANDS_OUT:
+    if np.abs(step @ root).max() < STANDS_OUT:
         return ''
     whole = np.zeros(6)
     whole[seen] = step

@@ -22,7 +22,7 @@ from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification
 from load_identification.recordings.odd_lines import UNITS, outlier, repeated, zeroed
 from load_identification.recordings.poses import Poses, read_poses
-from load_identification.recordings.static_scatter import likeliest
+from load_identification.recordings.static_scatter import likeliest, widened
 from load_identification.typing_aliases import FloatArray
 
 APART_NS = 10_000_000_000
@@ -132,13 +132,13 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         force_drift=longer * lasting.force_drift,
         torque_drift=longer * lasting.torque_drift,
     )
-    ordinary, estimator = likeliest(lasting, batch)
+    ordinary = likeliest(lasting, batch)
     each = (ordinary.explain(batch.select(slice(k, k + 1))) for k in range(len(wrench)))
     left = np.concatenate([split[1] for split in each if split is not None])
-    if outlier(left, poses)[0]:
-        # The others scatter less than it makes them seem to.
-        estimator = ordinary
-    return _result(estimator, left, batch, poses, parameters, in_base)
+    odd, others = outlier(left, poses)
+    # With one pose that is odd, the others scatter less than it makes them seem to.
+    estimator = ordinary if odd else widened(ordinary, lasting.noise, batch)
+    return _result(estimator, left, (odd, others), batch, poses, parameters, in_base)
 
 
 def _motion(
@@ -190,11 +190,13 @@ def _whitening(poses: Poses, parameters: Parameters) -> FloatArray:
 def _result(
     estimator: PayloadEstimator,
     left: FloatArray,
+    unlike: tuple[str, float],
     batch: FilteredBatch,
     poses: Poses,
     parameters: Parameters,
     in_base: bool,
 ) -> Identification:
+    """Return what is said of the poses; `left` and `unlike` as taken and returned by `outlier`."""
     estimate = estimator.estimate()
     assert estimate is not None
     identified = estimate.identified & (np.arange(10) < 4)
@@ -209,7 +211,7 @@ def _result(
     residual_rms = np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
     found, turned, misfit = _cause(estimator, batch, np.array(parameters.gravity))
     drifts = any(words.startswith(DRIFTS) for words in warnings)
-    cause, (odd, others) = in_poses(found), outlier(left, poses)
+    cause, (odd, others) = in_poses(found), unlike
     if drifts and found.startswith(DRIFTS):
         # A drift that the estimate has taken into account is no reason against it.
         cause = ''

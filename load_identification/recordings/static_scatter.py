@@ -27,13 +27,8 @@ MOST_LOST = 0.3
 """Largest share of a weight that play may hide [-]."""
 
 
-def likeliest(
-    settings: EstimatorSettings, batch: FilteredBatch
-) -> tuple[PayloadEstimator, PayloadEstimator]:
-    """Estimate with the offset drift and the noise that are likely, and with wider errors too.
-
-    Returns both: the first with the errors of an ordinary cell, which shows what poses leave; the
-    second with those of the sensor as large as the poses allow, which says what is known.
+def likeliest(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:
+    """Estimate with the offset drift and the noise that are likely, and errors as in `settings`.
 
     Parameters
     ----------
@@ -46,7 +41,7 @@ def likeliest(
     best = _estimated(steady, batch)
     if best.misfit.suspicion:
         # Nothing is claimed: the estimate with the cell's errors is the most informative.
-        return best, best
+        return best
     best = _likelier(best, _estimated(settings, batch))
     for times in NOISIER:
         force, torque = times * settings.noise
@@ -54,10 +49,10 @@ def likeliest(
         if _likelier(best, other) is best:
             break
         best = other
-    return best, _wide(best, settings.noise, batch)
+    return best
 
 
-def _wide(
+def widened(
     ordinary: PayloadEstimator, expected: FloatArray, batch: FilteredBatch
 ) -> PayloadEstimator:
     """Return the estimate with errors of the sensor as large as the poses allow.
@@ -69,13 +64,13 @@ def _wide(
     Parameters
     ----------
     ordinary : PayloadEstimator
-        With the errors of an ordinary cell.
+        With the errors of an ordinary cell, see `likeliest`.
     expected : (2,) array
         Noise of an average [N, N m]; what is found beyond it is scatter of the poses.
     batch : FilteredBatch
     """
     found = ordinary.settings
-    if not found.errors.field.any():
+    if ordinary.misfit.suspicion or not found.errors.field.any():
         return ordinary
     scatter = np.where(found.noise > expected, found.noise, 0.0)
     if batch.whitening.size:

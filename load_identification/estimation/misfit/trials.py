@@ -100,8 +100,6 @@ class Trial:
 
 NOTHING = np.empty((0, 0))
 
-UNTURNED = np.eye(3)
-
 FOR_CHOICE = 60
 """Blocks for choosing the error in the joints that is then evaluated on all blocks."""
 
@@ -155,7 +153,7 @@ def _rotation(
     parts: FloatArray,
     kind: Kind,
     say: Callable[[FloatArray, float], str],
-    alike: FloatArray = UNTURNED,
+    alike: FloatArray | None = None,
 ) -> list[Trial]:
     """Test rotations, their entries weighting nine parts (N, 6, 9); reject a negative mass.
 
@@ -163,17 +161,21 @@ def _rotation(
     """
     form, payload = task.form(parts)
     turn, information = best_rotation(form)
-    other = turn @ alike
-    costs = [float(each.ravel() @ form @ each.ravel()) / task.count for each in (turn, other)]
-    if np.trace(other) > np.trace(turn) and costs[1] < 1.1 * costs[0] + AS_WELL:
-        turn = other
+    left = _mean_square(form, turn, task)
+    if alike is not None and np.trace(other := turn @ alike) > np.trace(turn):
+        as_other = _mean_square(form, other, task)
+        if as_other < 1.1 * left + AS_WELL:
+            turn, left = other, as_other
     entries = turn.ravel()
     if payload[0] @ entries < 0.0:
         return []
-    left = float(entries @ form @ entries) / task.count
     rows = task.matrix, parts @ entries
     small = kind is Kind.ROTATED and bool(np.trace(turn) > 1.0 + 2.0 * np.cos(SMALL))
     return [Trial(kind, left, information, partial(say, turn), rows, small)]
+
+
+def _mean_square(form: FloatArray, turn: FloatArray, task: Problem) -> float:
+    return float(turn.ravel() @ form @ turn.ravel()) / task.count
 
 
 def _wrong_channels() -> FloatArray:
