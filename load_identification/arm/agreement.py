@@ -133,7 +133,8 @@ def disagreement(pieces: Pieces) -> FloatArray:
     """Return what the efforts of each joint are of what those of the others ask for, (k,).
 
     Links are felt by several joints, so that one whose efforts are of another sign or unit does
-    not fit. Joints get a factor, one by one, where that explains pieces left out clearly better.
+    not fit. Joints get a factor, one by one, where that explains pieces left out clearly better,
+    if positive also than where the joint feels links that no other feels, or none.
     What all have in common does not show, and where it would be more than half of them none has.
     The pieces are of [A n e], n being what the description explains of the efforts e.
     """
@@ -142,6 +143,19 @@ def disagreement(pieces: Pieces) -> FloatArray:
     known = plain.errors(plain)
     products, counts = (x.sum(axis=0, keepdims=True) for x in (pieces.products, pieces.counts))
     whole = Pieces(products, counts, pieces.positive)
+
+    def told(errors: FloatArray, scale: FloatArray, joint: int) -> bool:
+        if scale[joint] < 0.0:
+            return True
+        # With an extreme factor this joint feels links that no other feels, or none.
+        for factor in (SIZES[0], SIZES[-1]):
+            own = scale.copy()
+            own[joint] = factor
+            apart = _scaled(pieces, own)
+            if not clearly_better(errors, apart.errors(apart)):
+                return False
+        return True
+
     while np.sum(scale != 1.0) <= len(scale) / 2:
         better = []
         for joint in np.flatnonzero(scale == 1.0).tolist():
@@ -149,7 +163,7 @@ def disagreement(pieces: Pieces) -> FloatArray:
             if _is_odd(found[joint]):
                 scaled = _scaled(pieces, found)
                 errors = scaled.errors(scaled)
-                if shows(errors, known):
+                if shows(errors, known) and told(errors, found, joint):
                     better.append((float(np.mean(known[0] - errors[0])), found, errors))
         if not better:
             return scale
