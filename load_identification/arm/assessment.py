@@ -22,9 +22,11 @@ MOST_MISFIT = 2.0
 0.5 to 1.6, under gravity reversed or halved 2.2 to 4, and with their efforts reversed 6 to 40."""
 
 EXACT = 1e-3
-"""Share of what was measured, up to which physically consistent links explain it whatever the
-intervals are, and the least by which they are to predict worse than the estimate [-]."""
+"""Error, as a share of what was measured, that is as good as none [-]."""
 
+GOOD = 0.1
+"""Error of a channel, as a share of what it measured, that is good enough where the description,
+as of a simulated arm, is no worse [-]."""
 
 MUCH_WORSE = 1.25
 """Error of one channel of a sensor, in units of that of the description or of an offset alone,
@@ -49,36 +51,48 @@ def verdict(
         )
     warnings += _unlikely_masses(estimate)
     causes = _unexplained(estimate, prediction, odd)
-    unusable = _unusable(prediction, estimate.model.one_sensor)
+    unusable, remark = _unusable(prediction, estimate.model.one_sensor)
     if unusable and not causes:
         unusable[-1] += '; was it recorded on the same arm, with the same load?'
+    warnings += remark
     return not (unresolved or causes or unusable), [*causes, *unusable, *warnings]
 
 
-def _unusable(prediction: Prediction, one_sensor: bool) -> list[str]:
-    """Say which channels, or all, what is written predicts no better than others do."""
+def _unusable(prediction: Prediction, one_sensor: bool) -> tuple[list[str], list[str]]:
+    """Say which channels, or all, what is written predicts no better than others do.
+
+    And where that is no fault, since both predict well.
+    """
     out, measured = [], prediction.measured
-    # As good as exact is good enough.
-    least = np.maximum(EXACT * prediction.rms(measured), np.finfo(float).tiny)
-    written = np.maximum(prediction.rms(measured - prediction.consistent), least)
     most, nothing = 1.0, np.zeros_like(measured)
     bare = 'with an error of more than 100 %, no better than by zero'
     if one_sensor:
         # All predictions of a sensor have an offset.
-        most, nothing = MUCH_WORSE, nothing + np.mean(measured, axis=0)
+        most, nothing = MUCH_WORSE, nothing + np.nanmean(measured, axis=0)
         bare = 'no better than by an offset alone'
+    error = prediction.rms(measured - prediction.consistent)
+    nominal = prediction.rms(measured - prediction.nominal)
+    varying = prediction.rms(measured - nothing)
+    exact, good = (np.maximum(share * varying, np.finfo(float).tiny) for share in (EXACT, GOOD))
     for known, words in (
-        (prediction.nominal, 'no better than by the description'),
-        (nothing, bare),
+        (nominal, 'no better than by the description'),
+        (varying, bare),
     ):
-        ratios = written / np.maximum(prediction.rms(measured - known), least)
+        ratios = np.maximum(error, exact) / np.maximum(known, exact)
+        worse = np.maximum(error, good) / np.maximum(known, good)
+        ratios = np.where(ratios > 1.0, worse, ratios)
         # Each channel by its own scale: N and N m do not add up.
         if np.sum(np.log(ratios)) > 0.0:
             out.append(f'what was not fitted is predicted {words}')
         elif np.any(ratios > most):
             names = [n for n, r in zip(prediction.channels, ratios, strict=True) if r > most]
             out.append(f'{", ".join(names)}: predicted {words}')
-    return out
+    if out or np.prod(error) < np.prod(nominal):
+        return out, []
+    share = 100.0 * relative_error(measured, prediction.nominal)
+    return out, [
+        f'the description predicts what was not fitted as well, with an error of {share:.2g} %'
+    ]
 
 
 def _unexplained(

@@ -129,6 +129,23 @@ def test_links_that_are_known_already_are_predicted_no_better(
     assert 'reversed' not in out
 
 
+@pytest.mark.usefixtures('unchosen')
+def test_a_simulated_arm_is_identified_whose_description_is_the_truth(
+    tmp_path: Path, command: Command
+) -> None:
+    times, q, qd, _ = moved(1, 15.0)
+    motion = q, qd, np.gradient(qd, times, axis=0)
+    # Noise alone decides which of the two predicts better.
+    noise = np.random.default_rng(1).normal(0.0, 0.1, q.shape)
+    effort = PinocchioArm(TRUTH, GRAVITY).torque(motion) + noise
+    path = arm_bag(tmp_path / 'simulated', times, q, qd, effort, urdf=TRUTH)
+    status, out, _ = command(path, '--cutoff', 10)
+    assert status == DONE, out
+    error, _, nominal = relative_errors(out)
+    assert nominal < error < 1.1 * nominal
+    assert 'the description predicts what was not fitted as well, with an error of' in out
+
+
 @pytest.mark.parametrize(
     ('options', 'says'),
     [
