@@ -53,8 +53,6 @@ class EstimatorSettings:
     """Gravity in the robot's root frame, (3,); samples have it in S [m/s²]."""
     wrench_delay: float = 0.0
     """Delay that the wrench's stamps are corrected by already [s]."""
-    driver_payload: float = 0.0
-    """Mass whose weight is added to the wrench, since the driver is said to take it off [kg]."""
 
     @property
     def noise(self) -> FloatArray:

@@ -85,8 +85,8 @@ class PayloadEstimator:
         noise = settings.force_noise, settings.torque_noise
         self._excitation = ExcitationMonitor(*noise, settings.wrench_delay)
         self.changes = ChangeDetection(self.events, settings.changes)
-        e, gravity, held = settings.errors, np.array(settings.gravity), settings.driver_payload
-        self.misfit = MisfitMonitor(gravity, settings.noise, e.field, e.joint_friction, held)
+        e, gravity = settings.errors, np.array(settings.gravity)
+        self.misfit = MisfitMonitor(gravity, settings.noise, e.field, e.joint_friction)
         """Names why no payload explains the measurement, if none does."""
         self._calibration = sensor_offset.CalibrationCheck(self.sensor_offset)
         self._steps = self._largest_steps = np.zeros(2)

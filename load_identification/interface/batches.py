@@ -100,7 +100,7 @@ class SynchronizedBatch(Batch):
 LEFT_OUT = {
     'gravity': (3,), 'rest': (), 'motion_by_joint': (9, 0), 'gravity_by_tilt': (3, 0),
     'whitening': (0, 0), 'joint_motion': (3, 0), 'sensitivity': (6, 0), 'by_gain': (0, 6, 6),
-    'acceleration_noise': (6, 0), 'robot_number': (), 'by_slow': (6, 0),
+    'acceleration_noise': (6, 0), 'robot_number': (), 'by_slow': (6, 0), 'added_back': (),
 }  # fmt: skip
 """Optional arrays of a filtered batch, each with its shape per sample."""
 
@@ -161,6 +161,9 @@ class FilteredBatch(Batch):
     by_slow: FloatArray = field(default_factory=_nothing)
     """Sensitivity of the wrench to the slow error of each torque of an arm whose joints weigh, of
     one standard deviation each, (n, 6, J) [N, N m]; J = 0 if there is none."""
+    added_back: FloatArray = field(default_factory=_nothing)
+    """Mass whose weight is in the wrench because the driver is said to take it off, (n,) [kg]; NaN
+    if there is none."""
 
     def __post_init__(self) -> None:
         # Every array has n samples, so that code that cuts a batch need not treat them apart.

@@ -113,7 +113,9 @@ class DriverPayload:
         self._now, self.frame = batch.frame, self.frame or batch.frame
         if not self.taken_off.any():
             return batch
-        return replace(batch, wrench=batch.wrench + gravity_wrench(batch.gravity, self.taken_off))
+        wrench = batch.wrench + gravity_wrench(batch.gravity, self.taken_off)
+        added = np.full(len(batch.stamps), self.taken_off[0])
+        return replace(batch, wrench=wrench, added_back=added)
 
     def hold(self, body: FloatArray) -> None:
         """Record that the driver holds a body (10,), without having watched the wrench."""
@@ -171,7 +173,9 @@ class DriverPayload:
             return False
         # A step too small to be seen is too small to matter.
         seen = not shares or float(np.mean(shares)) > 0.5
-        self._set(change.body, change.body if seen else self.taken_off)
+        # One that holds nothing takes nothing off, even if it never did.
+        unseen = self.taken_off if change.body.any() else NOTHING
+        self._set(change.body, change.body if seen else unseen)
         return True
 
     def _stepped(self, change: _Change) -> bool:

@@ -82,7 +82,6 @@ def estimator_settings(parameters: Parameters) -> EstimatorSettings:
         requirements=requirements(parameters),
         gravity=parameters.gravity,
         wrench_delay=parameters.wrench_delay,
-        driver_payload=parameters.driver_payload_mass,
     )
 
 

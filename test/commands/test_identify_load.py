@@ -125,10 +125,8 @@ def test_a_payload_that_the_driver_does_not_subtract_is_named(
     assert main([str(path), '--params', str(file)]) == (0 if subtracts else 1)
     words = ' '.join(capsys.readouterr().out.split())
     assert 'Driver weight of 0.42 kg added back, see driver_payload_mass' in words
-    named = (
-        'driver_payload_mass is 0.42, but the driver does not take that off; set it to' in words
-    )
-    assert named != subtracts
+    named = 'added back, but the driver does not take them off; set driver_payload_mass'
+    assert (named in words) != subtracts
 
 
 def test_simulated_payload_and_offset_are_found(bag: Path, tmp_path: Path) -> None:

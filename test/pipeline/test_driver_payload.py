@@ -222,6 +222,26 @@ def test_what_the_pendant_holds_is_given_back_from_the_start(sim: Recording) -> 
     np.testing.assert_allclose(estimate.values[1:4], center, atol=0.002)
 
 
+@pytest.mark.parametrize('mass', [0.0, 0.3])
+def test_what_the_driver_was_told_once_and_does_not_take_off_is_named_until_cleared(
+    sim: Recording, mass: float
+) -> None:
+    """As after a restart of its controller: what is stored counts, not the parameter."""
+    cell = Cell(sim, Parameters(driver_payload_mass=mass))
+    stored = InertialParameters.from_center_of_mass(0.42, np.zeros(3), np.zeros((3, 3)))
+    cell.driver.restore(stored.to_vector(), stored.to_vector())
+    cell.move()
+    estimate = estimated(cell.stage.estimator)
+    assert not estimate.identified.any()
+    assert '0.42 kg are added back, but the driver does not take them off' in estimate.reasons[0]
+    cell.tell(NOTHING, steps=False)
+    assert not cell.driver.taken_off.any()
+    cell.stage.forget_payload(EventKind.RESET)
+    for _ in range(2):
+        cell.move()
+    assert cell.error() < 4.0
+
+
 def test_a_calibration_with_what_the_driver_takes_off_finds_the_offset(sim: Recording) -> None:
     cell = Cell(sim)
     cell.driver.restore(BLOCK.to_vector(), BLOCK.to_vector())

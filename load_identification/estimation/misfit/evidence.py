@@ -99,11 +99,11 @@ class Store:
     """The averages of the newest blocks; of those in one pose only a few are kept.
 
     `gravity` (3,) is that in the root; the samples contain it in S [m/s²]. `friction` is the
-    expected std of friction of the last joint [N m], `added` a mass as in `Evidence` [kg].
+    expected std of friction of the last joint [N m].
     """
 
-    def __init__(self, gravity: FloatArray, friction: float, added: float = 0.0) -> None:
-        self._gravity, self._friction, self._added = gravity, friction, added
+    def __init__(self, gravity: FloatArray, friction: float) -> None:
+        self._gravity, self._friction = gravity, friction
         self._new: list[FilteredBatch] = []
         self._kept: Evidence | None = None
         self.robot: Robot | None = None
@@ -125,7 +125,7 @@ class Store:
         usable = [block for block in map(complete, self._new) if len(block.stamps)]
         self._new = []
         if usable:
-            new = averages(usable, self._gravity, self._friction, self._added)
+            new = averages(usable, self._gravity, self._friction)
             both = new if self._kept is None else self._kept.followed_by(new)
             self._kept = both.select(slice(-MOST, None))
         return self._kept
@@ -137,9 +137,7 @@ def complete(samples: FilteredBatch) -> FilteredBatch:
     return samples if finite.all() else samples.select(finite)
 
 
-def averages(
-    blocks: list[FilteredBatch], gravity: FloatArray, friction: float = 0.0, added: float = 0.0
-) -> Evidence:
+def averages(blocks: list[FilteredBatch], gravity: FloatArray, friction: float = 0.0) -> Evidence:
     """Average the samples within each block, see `Evidence` and `Store`."""
     counts = np.array([len(block.stamps) for block in blocks])
     starts = np.cumsum(counts) - counts
@@ -167,7 +165,7 @@ def averages(
         joint_motion=mean(samples.joint_motion),
         time=samples.stamps[starts] / NS,
         friction=mean(felt * parts[: felt.shape[2]]),
-        added=np.full(len(blocks), added),
+        added=mean(np.nan_to_num(samples.added_back)),
     )
 
 

@@ -44,7 +44,7 @@ WORTH_RINGING = 0.15
 class MisfitMonitor:
     """Keep the newest blocks, and test at intervals whether a payload explains them.
 
-    `gravity`, `noise` and `field` as in `judged`, `friction` and `added` as in `Store`.
+    `gravity`, `noise` and `field` as in `judged`, `friction` as in `Store`.
     """
 
     def __init__(
@@ -53,15 +53,14 @@ class MisfitMonitor:
         noise: FloatArray,
         field: FloatArray,
         friction: float,
-        added: float = 0.0,
     ) -> None:
         self._gravity, self._noise, self._field = gravity, noise, field
-        self._friction, self._added = friction, added
+        self._friction = friction
         self.forget()
 
     def forget(self) -> None:
         """Forget everything."""
-        self._store = Store(self._gravity, self._friction, self._added)
+        self._store = Store(self._gravity, self._friction)
         self._resonance = Resonance(self._noise)
         self.named = Verdict(np.nan)
         """The verdict reported, on which consecutive evaluations agreed."""

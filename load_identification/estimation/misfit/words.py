@@ -121,8 +121,9 @@ def added_back(added: float, mass: float, centre: FloatArray, std: float) -> str
     at = ', '.join(f'{x + 0.0:.3f}' for x in centre)
     return (
         f'the wrench has the weight of {mass:.3g} ± {INTERVAL * std:.2g} kg at [{at}] m too much, '
-        f'whose inertia is not there: driver_payload_mass is {added:g}, but the driver does not '
-        'take that off; set it to what the driver does, 0 if it leaves the weight in the wrench'
+        f'whose inertia is not there: {added:.3g} kg are added back, but the driver does not take '
+        'them off; set driver_payload_mass to what it does, 0 if it leaves the weight in the '
+        'wrench; if apply_payload told it of them, call clear_payload'
     )
 
 
