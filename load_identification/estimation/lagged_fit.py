@@ -125,6 +125,8 @@ class LagCosts:
     spacing: float
     blocks: int = 0
     """Number of blocks in them."""
+    weight: float = 0.0
+    """What these still count, in blocks [-]."""
 
     def __post_init__(self) -> None:
         self.groups: FloatArray = np.zeros((GROUPS, len(self.lags)))
@@ -134,15 +136,21 @@ class LagCosts:
         """Sum over all groups, (l,)."""
         return np.asarray(self.groups.sum(axis=0))
 
-    def add(self, costs: FloatArray, kept: float) -> None:
-        """Add the costs (l,) of a block; what earlier ones count is multiplied by `kept`."""
+    def fade(self, kept: float) -> None:
+        """Multiply by `kept` what the blocks so far count."""
         self.groups *= kept
+        self.weight *= kept
+
+    def add(self, costs: FloatArray) -> None:
+        """Add the costs (l,) of a block."""
         self.groups[self.blocks % GROUPS] += costs
+        self.weight += 1.0
         self.blocks += 1
 
     def include(self, other: LagCosts) -> None:
         """Add the blocks of another sum over the same lags."""
         self.groups = self.groups + other.groups
+        self.weight += other.weight
         self.blocks += other.blocks
 
     def minimum(self) -> tuple[FloatArray, float]:

@@ -219,7 +219,9 @@ class DelayEstimator:
         term = friction(wrench)
         shifted -= term[:, :, None] * np.einsum('nc,lnck->lck', term, shifted)[:, None]
         wrench -= term * np.sum(term * wrench, axis=0)
-        self._costs.add(self._fit(shifted, wrench, rows)[1], KEPT)
+        for costs in (self._costs, self._far):
+            costs.fade(KEPT)
+        self._costs.add(self._fit(shifted, wrench, rows)[1])
         late = self._corrected or bool(LAGS[best] >= LATE)
         if not late:
             self.low_pass.on_time()
@@ -240,7 +242,7 @@ class DelayEstimator:
             shifted = regressor[reach + STRIDE * np.arange(POINTS) - FAR[:, None]]
             shifted = shifted - shifted.mean(axis=1, keepdims=True)
             rows = np.full(2, 3 * (POINTS - 1))
-            self._far.add(self._fit(shifted, wrench, rows)[1], KEPT)
+            self._far.add(self._fit(shifted, wrench, rows)[1])
 
     def _look_for_low_pass(self, start: int, stamps: IntArray, values: FloatArray) -> None:
         """Look for one in a block of samples that begins `EARLIER_NS` before."""
@@ -323,7 +325,8 @@ class DelayEstimator:
 
     def _found_far(self) -> DelayEstimate | None:
         """Return a delay beyond the bank, None where it is not known."""
-        if self._far.blocks < max(LEAST_BLOCKS, self._costs.blocks / 2):
+        few = self._far.blocks < LEAST_BLOCKS
+        if few or self._far.weight < self._costs.weight / 2.0:
             return None
         total = self._far.total
         every, std = self._far.minimum()

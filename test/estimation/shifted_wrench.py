@@ -24,7 +24,7 @@ NOISE = np.repeat([0.03, 0.0016], 3)
 
 
 def ideal(
-    lag: float = 0.0,
+    lag: float | FloatArray = 0.0,
     duration: float = 14.0,
     seed: int = 0,
     noise: FloatArray = NOISE,

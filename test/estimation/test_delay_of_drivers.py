@@ -53,6 +53,16 @@ def test_clocks_that_are_far_apart_are_said_to_be_that(lag: float) -> None:
     )
 
 
+def test_clocks_that_drift_far_apart_are_said_to_be_that_within_a_minute() -> None:
+    """After as long again: all blocks since the start had counted alike."""
+    duration, rate = 150.0, 3e-4
+    lag = 0.06 + rate * np.arange(int(50.0 * duration)) / 50.0
+    estimate = found(ideal(lag, duration))
+    assert estimate.far
+    # It is that of some half a minute before.
+    assert lag[-1] - 40.0 * rate < estimate.value_s < lag[-1]
+
+
 def test_a_lag_out_of_reach_has_no_value() -> None:
     estimate = found(ideal(0.6))
     assert not estimate.known
