@@ -19,7 +19,7 @@ ROUNDING, ALIKE = 1e-3, 1e-5
 
 FEWEST, CLEAR, CLEARER = 3, 4.0, 2.0
 """Least number of poses on either side of a step of the offset; by how much the mean square is
-less with the step than without it, and than with a steady drift [-]."""
+less with the step than without it, and than with a steady drift or another gravity [-]."""
 
 
 def outlier(left: FloatArray, poses: Poses) -> tuple[str, float]:
@@ -56,8 +56,16 @@ def repeated(poses: Poses) -> tuple[str, ...]:
     )
 
 
-def zeroed(wrench: FloatArray, gravity: FloatArray, noise: FloatArray, lines: IntArray) -> str:
+def zeroed(
+    wrench: FloatArray,
+    gravity: FloatArray,
+    by_tilt: FloatArray,
+    scatter: FloatArray,
+    lines: IntArray,
+) -> str:
     """Return in words between which lines the offset has changed at once; empty if it has not.
+
+    In lines ordered by orientation, another gravity or errors tied to the pose look like that.
 
     Parameters
     ----------
@@ -65,30 +73,35 @@ def zeroed(wrench: FloatArray, gravity: FloatArray, noise: FloatArray, lines: In
         That the load exerts on the sensor, with the offset [N, N m]; NaN for a missing channel.
     gravity : (n, 3) array
         In the sensor frame [m/s²].
-    noise : (2,) array
-        Of force and torque [N, N m].
+    by_tilt : (n, 3, 2) array
+        Its derivatives by a tilt of the base [m/s² per rad].
+    scatter : (6,) array
+        Residual std in an ordinary cell [N, N m].
     lines : (n,) array
         Of the file.
     """
     seen, n = ~np.isnan(wrench[0]), len(wrench)
-    root = np.diag(1.0 / np.repeat(noise, 3)[seen])
+    root = np.diag(1.0 / scatter[seen])
     read = (wrench[:, seen] @ root).ravel()
-    matrix = np.concatenate([root @ gravity_rows(gravity)[:, seen], np.tile(root, (n, 1, 1))], 2)
+    by_load, *tilted = (
+        root @ gravity_rows(each)[:, seen] for each in (gravity, *np.moveaxis(by_tilt, 2, 0))
+    )
+    matrix = np.concatenate([by_load, np.tile(root, (n, 1, 1))], axis=2)
 
-    def fit(course: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean square if the offset also follows a course (n,), and by how much."""
-        rows = np.concatenate([matrix, course[:, None, None] * root], axis=2)
-        rows = rows.reshape(len(read), -1)
+    def fit(*more: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean square with more columns, each (n, seen, k), and what they count."""
+        rows = np.concatenate([matrix, *more], axis=2).reshape(len(read), -1)
         found = np.linalg.lstsq(rows, read)[0]
         return float(np.mean((rows @ found - read) ** 2)), found[matrix.shape[2] :]
 
     later = np.arange(n) >= np.arange(FEWEST, n - FEWEST + 1)[:, None]
     if not len(later):
         return ''
-    fits = [fit(each.astype(float)) for each in later]
+    fits = [fit(each[:, None, None] * root) for each in later]
     k = int(np.argmin([left for left, _ in fits]))
     left, step = fits[k]
-    if left * CLEAR > fit(np.zeros(n))[0] or left * CLEARER > fit(np.arange(float(n)))[0]:
+    others = fit(np.arange(float(n))[:, None, None] * root)[0], fit(*tilted)[0]
+    if left * CLEAR > fit()[0] or left * CLEARER > min(others):
         return ''
     if np.abs(step @ root).max() < STANDS_OUT:
         return ''

@@ -11,7 +11,7 @@ import numpy as np
 
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.estimation.identifiability import TURN
-from load_identification.estimation.misfit.evidence import averages, complete
+from load_identification.estimation.misfit.evidence import averages, complete, ordinary
 from load_identification.estimation.misfit.verdict import ALL_ROUND, FEWEST_POSES, LARGE, judged
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import CHANNELS, FilteredBatch
@@ -216,7 +216,8 @@ def _result(
         # A drift that the estimate has taken into account is no reason against it.
         cause = ''
     usual = settings.estimator_settings(parameters)
-    again = zeroed(batch.wrench, batch.gravity, usual.noise, poses.lines)
+    scatter = ordinary(np.nan_to_num(batch.wrench), usual.noise, usual.errors.field)
+    again = zeroed(batch.wrench, batch.gravity, batch.gravity_by_tilt, scatter, poses.lines)
     sure = estimate.std[0] < VAGUE
     empty = bool(sure and abs(estimate.values[0]) < NOTHING * estimate.std[0])
     puzzling = misfit * others > (PUZZLING if empty else LARGE)

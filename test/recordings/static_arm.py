@@ -41,16 +41,22 @@ def poses(
     count: int = 24,
     load: InertialParameters | None = None,
     moved: int = 6,
+    groups: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
     """Return joint positions and single averages of an ordinary cell's wrench at each.
 
-    Only the first `moved` joints differ between poses.
+    Only the first `moved` joints differ between poses. With `groups`, poses are within 0.1 rad of
+    so many, and written down group by group.
     """
     rng = np.random.default_rng(seed)
     cell = draw_cell(CellErrors(), gravity, 6, rng)
     arm = Robot(ARM.urdf, ARM.sensor_frame, cell.gravity.tolist())
     position = rng.uniform(ARM.lower, ARM.upper, (count, 6))
     position[:, moved:] = position[0, moved:]
+    if groups:
+        size = count // groups
+        near = position[:groups].repeat(size, axis=0) + rng.uniform(-0.1, 0.1, (groups * size, 6))
+        position = np.clip(near, ARM.lower, ARM.upper)
     still = np.zeros_like(position)
     motion = arm.motion(position + cell.zeros, still, still)
     wrench = load_wrench(load or aluminium_block(), motion) @ cell.response.T

@@ -6,7 +6,18 @@ import re
 
 import numpy as np
 import pytest
-from static_arm import GRAVITY, LIGHT, OFFSET, Identify, play_on_the_way, poses, rotations
+from static_arm import (
+    GRAVITY,
+    LIGHT,
+    OFFSET,
+    TILTED,
+    Identify,
+    play_on_the_way,
+    poses,
+    rotations,
+)
+
+from load_identification.typing_aliases import FloatArray
 
 
 @pytest.mark.parametrize('seed', [2, 3])
@@ -28,6 +39,18 @@ def test_sensor_zeroed_between_two_poses_is_named_by_their_lines(identify: Ident
     assert 'drifts' not in words
     wrench[9:] -= [3.0, -2.0, 4.0, 0.1, -0.05, 0.08]
     _, words, _ = identify(position, wrench + 0.3 * np.arange(16.0)[:, None] * np.eye(6)[2])
+    assert 'was the sensor zeroed' not in words
+
+
+@pytest.mark.parametrize(
+    ('gravity', 'groups', 'seed'),
+    [(GRAVITY, 2, 6), (GRAVITY, 3, 2), (TILTED, 2, 0), (TILTED, 3, 2)],
+)
+def test_orientations_one_after_the_other_are_no_zeroed_sensor(
+    identify: Identify, gravity: FloatArray, groups: int, seed: int
+) -> None:
+    """Errors tied to the pose, or another gravity, had been an offset that changes."""
+    _, words, _ = identify(*poses(gravity, seed, 12, groups=groups))
     assert 'was the sensor zeroed' not in words
 
 

@@ -182,13 +182,13 @@ def orientation(in_sensor: FloatArray, by_tilt: FloatArray, gravity: FloatArray)
     return np.asarray(np.swapaxes(both @ np.linalg.inv(in_root), 1, 2))
 
 
-def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
+def ordinary(wrench: FloatArray, noise: FloatArray, field: FloatArray) -> FloatArray:
     """Return the residual std from errors of an ordinary cell in each channel, (6,) [N, N m].
 
-    `noise` and `field` (2,) are the expected std of a sample, and the rms of pose errors, of force
-    and torque [N, N m].
+    `wrench` (n, 6) are all measured ones [N, N m]; `noise` and `field` (2,) are the expected std
+    of a sample, and the rms of pose errors, of force and torque [N, N m].
     """
-    away = evidence.wrench - evidence.wrench.mean(axis=0)
+    away = wrench - wrench.mean(axis=0)
     change = np.mean(np.sum(away.reshape(-1, 2, 3) ** 2, axis=2), axis=0)
     share = SHARE**2 * change + np.array([0.0, LEVER**2 * change[0]])
     return np.asarray(np.repeat(np.sqrt(noise**2 + field**2 + share), 3))

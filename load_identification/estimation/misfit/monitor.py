@@ -131,7 +131,7 @@ class MisfitMonitor:
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         alone = found = self._judged(evidence)
         if found.misfit > WORTH_RINGING:
-            usual = ordinary(evidence, self._noise, self._field)[::3]
+            usual = ordinary(evidence.wrench, self._noise, self._field)[::3]
             rings = self._resonance.corrupts(usual) and not low_passed
             if rings and (found.kind is None or found.by_size):
                 said = self._resonance.words
@@ -170,7 +170,7 @@ class MisfitMonitor:
         """Return whether one offset and some payloads explain all but a few of these blocks."""
         if len(evidence.wrench) < CYCLES:
             return False
-        scale = ordinary(evidence, self._noise, self._field)
+        scale = ordinary(evidence.wrench, self._noise, self._field)
         number = stretches(evidence, scale)
         if not left_by_one_offset(evidence, number, scale) < WORTH:
             return False

@@ -179,7 +179,7 @@ def judged(
         return Verdict(np.nan)
     if wrong := wrong_gravity(evidence, gravity):
         return Verdict(np.inf, Kind.GRAVITY, wrong)
-    scale = ordinary(evidence, noise, field)
+    scale = ordinary(evidence.wrench, noise, field)
     strength = float(np.linalg.norm(gravity))
     task = problem(evidence, scale, strength)
     now, payload = task.alone()
