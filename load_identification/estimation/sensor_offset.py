@@ -68,6 +68,9 @@ class OffsetPrior:
     """Direction of gravity in S in the pose in which it was measured, (3,); None: unknown."""
     of_errors: OfErrors | None = None
     """None: the errors of the cell have no part in it, or that part is unknown."""
+    play: FloatArray | None = field(default=None, kw_only=True)
+    """Size of the play that motion has shown of each channel until then, (6,), part of the
+    covariance [N, N m]; None: nothing has been shown."""
     frame: str = field(default='', kw_only=True)
     """Sensor frame in which it was measured; empty: not known."""
 

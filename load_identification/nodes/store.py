@@ -43,8 +43,9 @@ HEADER = (
     '# Written by load_identification: calibrate_offset, save_tool, clear_tool, apply_payload,\n'
     '# clear_payload. SI units, axes of the sensor. Offset: of the wrench that the load exerts\n'
     '# on the sensor, fx fy fz tx ty tz; noise: of filtered force and torque when it was\n'
-    '# measured; direction: of gravity at that time; errors: of the cell, by how much the value\n'
-    '# moves with each; level: to be added to it, for the errors that the tool was found with.\n'
+    '# measured; direction: of gravity at that time; play: of each channel, as far as motion had\n'
+    '# shown any; errors: of the cell, by how much the value moves with each; level: to be added\n'
+    '# to it, for the errors that the tool was found with.\n'
     '# Tool: m, m*c, then Ixx Ixy Ixz Iyy Iyz Izz about the origin of the sensor; errors: of the\n'
     '# sensor, what each was taken for and by how much the tool moves with it; alone: covariance\n'
     '# were they known. Driver: what it holds as payload, and what the wrench comes without, in\n'
@@ -123,8 +124,11 @@ def _stored(document: Any) -> Stored:
             if not 0.99 < np.linalg.norm(pose) < 1.01:
                 raise ParameterError(f'offset.direction {pose} is no unit vector')
         quantity = _quantity(section, 'offset', 6)
-        frame = _frame(section, 'offset')
-        offset = OffsetPrior(*quantity, noise, pose, of_errors_of(section), frame=frame)
+        play = section.get('play')
+        if play is not None:
+            play = vector(play, 'offset.play', 6, 0.0, LARGEST)
+        its = {'play': play, 'frame': _frame(section, 'offset')}
+        offset = OffsetPrior(*quantity, noise, pose, of_errors_of(section), **its)
     section = field(document, 'tool')
     if section is not None:
         value, covariance, stamp = _quantity(section, 'tool', 10)
@@ -178,6 +182,8 @@ def save(path: Path, stored: Stored) -> None:
         document['offset']['noise'] = offset.noise.tolist()
         if offset.direction is not None:
             document['offset']['direction'] = offset.direction.tolist()
+        if offset.play is not None:
+            document['offset']['play'] = offset.play.tolist()
         if offset.of_errors is not None:
             document['offset'] |= plain_of_errors(offset.of_errors)
     if stored.tool is not None:

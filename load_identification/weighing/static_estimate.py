@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.fft
@@ -15,6 +15,7 @@ from load_identification.estimation.systematic_errors import SystematicErrors
 from load_identification.interface.batches import CHANNELS
 from load_identification.model.regressor import wrench_regressor
 from load_identification.numerics.triangle import triangular
+from load_identification.signals.rest import NORMAL_MEDIAN
 from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.verdict import SURE
 
@@ -36,6 +37,13 @@ Student's t over 1.96. The largest result counts: many suit white noise, few sui
 QUIETEST = 0.02
 """Least standard error of an average, as a share of the expected noise [-]: a sensor's last digit
 may hide more than its samples show."""
+
+WINDOW_NS, FEWEST_WINDOWS = 500_000_000, 8
+"""Length of the averages of a rest that show noise too slow for one average [ns], and their least
+number."""
+
+FROM_FOUR = 1.416
+"""Factor for a standard deviation from four values, as in `LOWEST_WAVES` [-]."""
 
 FINE = np.zeros(2)
 """Steps of force and torque where there is no quantiser [N, N m]."""
@@ -68,6 +76,21 @@ class StaticPose:
     noise: FloatArray
     """White noise of a sample, standard deviation, (6,) [N, N m]."""
     samples: int
+
+    def with_play(self, play: FloatArray, gravity: FloatArray | None) -> StaticPose:
+        """Return the average with play of each channel, (6,), on an unknown side [N, N m].
+
+        As a load is put on, all channels lag behind it at once. So the standard error is such that
+        their play adds up along `gravity` (3,) in S, without it along a diagonal.
+        """
+        if gravity is None:
+            gravity = np.ones(3)
+        together = np.abs(gravity).sum() / np.linalg.norm(gravity)
+        return replace(self, standard_error=np.hypot(self.standard_error, together * play))
+
+    def at_least(self, error: FloatArray) -> StaticPose:
+        """Return the average with standard errors of at least these, (6,) [N, N m]."""
+        return replace(self, standard_error=np.maximum(self.standard_error, error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +175,23 @@ def _standard_error(values: FloatArray) -> FloatArray:
         if n >= 2 * count:
             errors.append(widened * np.sqrt(np.mean(waves[:count] ** 2, axis=0) / n))
     return np.asarray(np.max(errors, axis=0))
+
+
+def slow_scatter(stamps: IntArray, wrench: FloatArray) -> FloatArray | None:
+    """Return the standard deviation (6,) of averages over `WINDOW_NS`; None: too short a rest.
+
+    By differences over a quarter of the rest, of which a load that is put on spoils a third: the
+    median counts. Four of them are independent in the slowest noise that they show.
+    """
+    back = (stamps[-1] - stamps) // WINDOW_NS
+    starts = np.flatnonzero(np.diff(back, prepend=back[0]))
+    if len(starts) < FEWEST_WINDOWS:
+        return None
+    counts = np.diff(np.append(starts, len(stamps)))[:, None]
+    means = np.add.reduceat(np.nan_to_num(wrench), starts, axis=0) / counts
+    lag = len(means) // 4
+    away = np.median(np.abs(means[lag:] - means[:-lag]), axis=0)
+    return np.asarray(FROM_FOUR * away / (NORMAL_MEDIAN * np.sqrt(2.0)))
 
 
 def _means(values: FloatArray, count: int) -> FloatArray:

@@ -20,7 +20,13 @@ from load_identification.signals.rest import (
     POSITION_NOISE,
 )
 from load_identification.typing_aliases import FloatArray, IntArray
-from load_identification.weighing.static_estimate import FINE, NotAtRestError, StaticPose, averaged
+from load_identification.weighing.static_estimate import (
+    FINE,
+    NotAtRestError,
+    StaticPose,
+    averaged,
+    slow_scatter,
+)
 
 MOST_SAMPLES = 20_000
 """Most samples remembered of one rest."""
@@ -201,6 +207,11 @@ class StaticMonitor:
         if not np.isfinite(wrench).all(axis=0).any():
             raise NotAtRestError('the wrench is unknown at rest: no channel is live')
         return averaged(stamps, wrench, noise, steps)
+
+    def slow_scatter(self, since: int) -> FloatArray | None:
+        """Return `static_estimate.slow_scatter` of this rest from a stamp on [ns]."""
+        parts = [part for part in self._rest if part[0][0] >= since]
+        return slow_scatter(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
 
     def motion(self) -> str:
         """Return in words how the fastest joint moves, or that the arm has just come to rest."""

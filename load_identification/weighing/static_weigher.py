@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from load_identification.estimation.belief import play
+from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind
@@ -83,6 +85,7 @@ class StaticWeigher:
         self.memory = Memory()
         """Masses published, and what was known then."""
         self._change: tuple[int, float] | None = None
+        self._slow = np.zeros(6)
         self.forget()
 
     def forget(self) -> None:
@@ -251,9 +254,13 @@ class StaticWeigher:
     def average(self, since: int) -> StaticPose:
         """Average the samples of this rest from a stamp on [ns]; see `StaticMonitor.pose`.
 
+        Noise that is slower than that is known from this rest, or the last that was long enough.
+
         Raises NotAtRestError.
         """
-        return self.monitor.pose(since, self.noise, self.quantiser.steps)
+        found = self.monitor.slow_scatter(self._since())
+        self._slow = self._slow if found is None else found
+        return self.monitor.pose(since, self.noise, self.quantiser.steps).at_least(self._slow)
 
     def _pose(self, since: int) -> Pose:
         """Return the pose of this rest; NotAtRestError as of `average`, or without its gravity."""
@@ -266,7 +273,14 @@ class StaticWeigher:
         known = self._known or self._known_now()
         if not known.belief.model.systematic.suits(block):
             raise NotAtRestError('the robot has just become known: no estimate with it yet')
+        rest = rest.with_play(self._play(known.belief), gravity)
         return Pose(rest, block, gravity, known, self._motion.travelled)
+
+    def _play(self, belief: Belief) -> FloatArray:
+        """Return the play (6,) of the channels of which motion has shown it, lately or once."""
+        calibrated = self._estimator.sensor_offset.calibrated
+        before = None if calibrated is None else calibrated.play
+        return play.shown(belief, np.zeros(6) if before is None else before)
 
     def _wrench(self, rest: StaticPose, gravity: FloatArray | None) -> FloatArray:
         """Return the mean wrench (6,) as exerted, with what the driver takes off given back."""
@@ -313,8 +327,10 @@ class StaticWeigher:
             raise NotAtRestError('gravity unknown, so the tool cannot be taken off')
         wrench, of_errors = self._wrench(rest, gravity), None
         block = self._still(gravity, wrench)
+        belief = self._estimator.without_load()
         if block is not None:
-            systematic = self._estimator.without_load().model.systematic
-            of_errors = errors_in_reading(tool, block, systematic)
+            of_errors = errors_in_reading(tool, block, belief.model.systematic)
+        size = self._play(belief)
+        rest = rest.with_play(size, gravity)
         read = offset_read(rest, wrench, gravity, tool, of_errors, self.noise)
-        return replace(read, frame=self._estimator.frame)
+        return replace(read, frame=self._estimator.frame, play=size if size.any() else None)

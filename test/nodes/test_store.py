@@ -52,7 +52,14 @@ OF_ERRORS = OfErrors(
     np.arange(6.0),
 )
 STORED = Stored(
-    OffsetPrior(*quantity(6, 1), np.array([0.03, 0.002]), None, OF_ERRORS, frame='s'),
+    OffsetPrior(
+        *quantity(6, 1),
+        np.array([0.03, 0.002]),
+        None,
+        OF_ERRORS,
+        play=np.array([0.1, 0.0, 0.12, 0.0, 0.0, 0.004]),
+        frame='s',
+    ),
     StoredTool(*quantity(10, 2)[:2], SHARED, quantity(10, 2)[2], frame='wrist_ft'),
 )
 
@@ -101,7 +108,7 @@ def test_a_file_from_before_there_were_errors_frames_and_drivers_is_read(tmp_pat
     del document['driver']
     for section, keys in (
         ('tool', ('errors', 'alone', 'frame')),
-        ('offset', ('errors', 'level', 'frame')),
+        ('offset', ('errors', 'level', 'play', 'frame')),
     ):
         for key in keys:
             del document[section][key]
@@ -196,6 +203,7 @@ def damaged() -> dict[str, bytes]:
         'not positive': changed('offset', 'covariance', (np.eye(6) * 3 - 1).tolist()),
         'not symmetric': changed('offset', 'covariance', lopsided.tolist()),
         'no noise': changed('offset', 'noise', [0.0, 0.1]),
+        'no play': changed('offset', 'play', [0.1, 0.1, -0.1, 0.0, 0.0, 0.0]),
         'no level': changed('offset', 'errors', {'gain.fx': [0.0] * 6}),
         'short error': changed('offset', 'errors', {'gain.fx': [0.0] * 5}),
         'no list of errors': changed('tool', 'errors', [1.0]),

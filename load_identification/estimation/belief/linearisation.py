@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from load_identification.estimation.belief import play
 from load_identification.estimation.belief.motion_memory import MotionMemory
 from load_identification.estimation.belief.noise_levels import scatter_of_any
 from load_identification.estimation.belief.robust_weighting import derated
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
-from load_identification.numerics.triangle import covariance_of_last, root_covariance, std_of_last
+from load_identification.numerics.triangle import covariance_of_last, std_of_last
 from load_identification.typing_aliases import FloatArray
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
     """
     begun = (belief.start or belief.begun)._asdict()
     again = replace(belief, **begun, start=None, unrelaxed=NOT_DUE).under(body)
-    memory = again.memory.again(belief.memory, _play_size(belief), float(body[0]))
+    memory = again.memory.again(belief.memory, np.hypot(*play.found(belief)), float(body[0]))
     again = replace(again, memory=memory)
     for kept in belief.held:
         noise = belief.noise.at(kept.rest)
@@ -138,16 +139,6 @@ def evaluated_at(belief: Belief, body: FloatArray, own: bool = True) -> Belief:
         age=belief.age,
         unrelaxed=belief.unrelaxed,
     )
-
-
-def _play_size(belief: Belief) -> FloatArray:
-    """Return the root mean square of the play in each channel, as far as it is known, (6,)."""
-    model, size = belief.model, np.zeros(6)
-    places = model.errors.start + model.systematic.play
-    root = root_covariance(belief.triangle, np.eye(model.size)[places])
-    square = belief.values[places] ** 2 + np.sum(root**2, axis=0)
-    size[model.systematic.play_std > 0.0] = np.sqrt(square)
-    return size
 
 
 def _seen(belief: Belief) -> tuple[FloatArray, FloatArray]:

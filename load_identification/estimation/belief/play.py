@@ -9,11 +9,17 @@ after swing, the wrench seems smaller by the same amount.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from load_identification.estimation.measurement import Block
+from load_identification.interface.names import INTERVAL
+from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
+
+if TYPE_CHECKING:
+    from load_identification.estimation.belief.belief import Belief
 
 SWUNG = 1.0
 """Change of the specific force in a small swing [m/s²]. A load that seems lighter than what play
@@ -21,6 +27,33 @@ of ordinary size hides in it counts as that heavy, as it may be hidden."""
 
 NARROWEST, WIDEST = 0.3, 2.0
 """Least and greatest width by which the sides follow, in units of the expected one [-]."""
+
+DETERMINED = 0.5
+"""Standard deviation, in units of its prior, up to which motion has determined a play [-]."""
+
+
+def found(belief: Belief) -> tuple[FloatArray, FloatArray]:
+    """Return the play of each channel and its standard deviation, (6,) each [N, N m].
+
+    Both are 0 where there is none.
+    """
+    model, both = belief.model, np.zeros((2, 6))
+    places = model.errors.start + model.systematic.play
+    root = root_covariance(belief.triangle, np.eye(model.size)[places])
+    std = np.sqrt(np.sum(root**2, axis=0))
+    both[:, model.systematic.play_std > 0.0] = belief.values[places], std
+    return both[0], both[1]
+
+
+def shown(belief: Belief, before: FloatArray) -> FloatArray:
+    """Return the size of the play of each channel that has any for certain, (6,) [N, N m].
+
+    Where motion has not determined it, it is as `before`, (6,).
+    """
+    value, std = found(belief)
+    expected = belief.model.systematic.play_std
+    some = np.where(value > INTERVAL * std, np.hypot(value, std), 0.0)
+    return np.where(std < DETERMINED * expected, some, before * (expected > 0.0))
 
 
 @dataclass(frozen=True, eq=False)
