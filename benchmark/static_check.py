@@ -61,6 +61,8 @@ class Scenario:
         With the load on, the last of them the one of the call.
     tool_std : float
         Of a tool of 0.9 kg, 0: none [kg].
+    rested : float
+        Time at rest before each average [s].
     """
 
     name: str
@@ -68,6 +70,7 @@ class Scenario:
     correlation: float = 0.0
     poses: int = 1
     tool_std: float = 0.0
+    rested: float = 0.0
 
 
 SCENARIOS = (
@@ -77,6 +80,9 @@ SCENARIOS = (
     Scenario('noise of 20 ms, within 10 g', 0.01, correlation=0.02),
     Scenario('three poses, within 5 g', 0.005, poses=3),
     Scenario('tool 900 g, std 4 g, within 20 g', 0.02, tool_std=0.004),
+    Scenario('white noise, 10 s at rest before', 0.05, rested=10.0),
+    Scenario('noise of 0.5 s, 10 s at rest before', 0.05, correlation=0.5, rested=10.0),
+    Scenario('noise of 2 s, 10 s at rest before', 0.05, correlation=2.0, rested=10.0),
 )
 
 
@@ -138,8 +144,9 @@ class SimulatedArm:
             known[:4] = (TOOL + std * self.rng.standard_normal()) * np.array([1.0, *CENTER])
             covariance = np.diag([std**2, *[1e-10] * 9])
             self.scales.set_tool(Tool(known, covariance))
-        begin = self.hold(self.direction(), mass, 1.0)
-        rest = self.scales.monitor.pose(begin, self.scales.noise)
+        rested = self.scenario.rested
+        begin = self.hold(self.direction(), mass, rested + 1.0)
+        rest = self.scales.average(begin + round(rested * NS))
         self.scales.set_calibrated(self.scales.offset_from(rest))
         walk = np.repeat([self.settings.force_drift, self.settings.torque_drift], 3)
         self.offset = self.offset + walk * np.sqrt(DRIFT_TIME) * self.rng.standard_normal(6)
@@ -150,8 +157,9 @@ class SimulatedArm:
         total = mass + (TOOL if self.scenario.tool_std else 0.0)
         for _ in range(self.scenario.poses - 1):
             self.hold(self.direction(), total, 1.2)
-        begin = self.hold(self.direction(), total, 0.7)
-        weight = self.scales.weigh(begin + NS // 5)
+        rested = self.scenario.rested
+        begin = self.hold(self.direction(), total, rested + 0.7)
+        weight = self.scales.weigh(begin + round(rested * NS) + NS // 5)
         return check_mass(weight, Expectation(EXPECTED, self.scenario.tolerance, np.zeros(3), 0.0))
 
 
