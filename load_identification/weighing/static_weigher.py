@@ -86,6 +86,7 @@ class StaticWeigher:
         """Masses published, and what was known then."""
         self._change: tuple[int, float] | None = None
         self._slow = np.zeros(6)
+        self._shown = np.full(6, np.nan)
         self.forget()
 
     def forget(self) -> None:
@@ -142,6 +143,8 @@ class StaticWeigher:
         for event in events:
             if event.kind in ANOTHER_OFFSET:
                 self.forget()
+            if event.kind is EventKind.SENSOR_FRAME_CHANGED:
+                self._shown = np.full(6, np.nan)
             # The next mass is of another load, or without another tool.
             self.memory.interrupt()
             if event.kind is EventKind.CHANGE_DETECTED:
@@ -249,7 +252,9 @@ class StaticWeigher:
         stamp, travelled = self._change or (self._estimator.newest, self._motion.travelled)
         if calibrated is not None:
             stamp = max(stamp, calibrated.stamp)
-        return Known(self._estimator.without_load(), stamp, travelled)
+        belief = self._estimator.without_load()
+        self._play(belief)
+        return Known(belief, stamp, travelled)
 
     def average(self, since: int) -> StaticPose:
         """Average the samples of this rest from a stamp on [ns]; see `StaticMonitor.pose`.
@@ -277,10 +282,14 @@ class StaticWeigher:
         return Pose(rest, block, gravity, known, self._motion.travelled)
 
     def _play(self, belief: Belief) -> FloatArray:
-        """Return the play (6,) of the channels of which motion has shown it, lately or once."""
+        """Return the play (6,) of the channels of which motion has shown it, lately or once.
+
+        It is noted at each rest: an arm that moves without a load shows none, and loses it.
+        """
+        self._shown = play.shown(belief, self._shown)
         calibrated = self._estimator.sensor_offset.calibrated
-        before = None if calibrated is None else calibrated.play
-        return play.shown(belief, np.zeros(6) if before is None else before)
+        once = np.zeros(6) if calibrated is None or calibrated.play is None else calibrated.play
+        return np.where(np.isnan(self._shown), once, self._shown)
 
     def _wrench(self, rest: StaticPose, gravity: FloatArray | None) -> FloatArray:
         """Return the mean wrench (6,) as exerted, with what the driver takes off given back."""

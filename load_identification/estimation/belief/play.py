@@ -48,12 +48,13 @@ def found(belief: Belief) -> tuple[FloatArray, FloatArray]:
 def shown(belief: Belief, before: FloatArray) -> FloatArray:
     """Return the size of the play of each channel that has any for certain, (6,) [N, N m].
 
-    Where motion has not determined it, it is as `before`, (6,).
+    Where motion has not determined it, it is as `before`, (6,), for a sensor that may have any.
     """
     value, std = found(belief)
     expected = belief.model.systematic.play_std
     some = np.where(value > INTERVAL * std, np.hypot(value, std), 0.0)
-    return np.where(std < DETERMINED * expected, some, before * (expected > 0.0))
+    otherwise = np.where(expected > 0.0, before, 0.0)
+    return np.where(std < DETERMINED * expected, some, otherwise)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,10 @@ import pytest
 from estimates import estimated
 from set_ups import ORDINARY, along
 
-from load_identification.estimation.belief.play import Play
-from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.estimation.belief.play import Play, shown
+from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.systematic_errors import NO_ERRORS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import sample
@@ -106,3 +108,23 @@ def test_the_width_is_that_which_is_likely_but_never_less_than_hides_a_light_loa
     assert wide.sized(known, 0.05).half == pytest.approx(wide.half)
     assert wide.sized(1.5 * wide.half, 3.0).half == pytest.approx(1.5 * wide.half)
     assert wide.sized(9.0 * wide.half, 3.0).half == pytest.approx(2.0 * wide.half)
+
+
+def test_what_motion_has_shown_is_kept_until_it_shows_otherwise() -> None:
+    """An arm that moves without a load shows no play, and within seconds loses what it knew."""
+    nothing = PayloadEstimator(EstimatorSettings()).state[0]
+    model, before = nothing.model, np.array([0.07, 0.07, 0.07, np.nan, 0.0, 0.002])
+    np.testing.assert_array_equal(shown(nothing, before), before)
+    rows = np.zeros((3, model.size + 1))
+    places = model.errors.start + model.systematic.play[:3]
+    std = np.array([0.01, 0.01, 0.08])
+    rows[np.arange(3), places] = 1.0 / std
+    rows[:, -1] = np.array([0.15, -0.005, 0.15]) / std
+    found = shown(nothing.with_offset(rows), before)
+    # The third is not known well enough; a play below zero is none.
+    np.testing.assert_allclose(found, [0.15, 0.0, *before[2:]], atol=0.003)
+
+
+def test_a_cell_that_is_said_to_be_exact_has_no_play() -> None:
+    exact = PayloadEstimator(EstimatorSettings(errors=NO_ERRORS)).state[0]
+    np.testing.assert_array_equal(shown(exact, np.ones(6)), np.zeros(6))
