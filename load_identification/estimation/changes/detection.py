@@ -35,6 +35,7 @@ from load_identification.estimation.changes.hypotheses import (
     hypotheses,
     is_load,
     knows_more,
+    lead,
     offset_is_known,
     only_a_load,
     p_values,
@@ -47,7 +48,7 @@ from load_identification.estimation.changes.slow_change import SlowChange, const
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.changes.zeroing import Zeroing
 from load_identification.estimation.events import EventKind, EventQueue
-from load_identification.estimation.measurement import PARAMETERS, Block
+from load_identification.estimation.measurement import Block
 from load_identification.estimation.usable_samples import GAP
 
 FEWEST = 3
@@ -241,8 +242,7 @@ class ChangeDetection:
             return None
         misfit = self._misfit
         # The freest one's misfit is noise; if that has grown, likelihood ratios count for less.
-        spare = max(self._since.rows - PARAMETERS - 6, 1)
-        louder = max(1.0, misfit[Hypothesis.BOTH] / spare)
+        louder = max(1.0, misfit[Hypothesis.BOTH] / self._since.spare)
         noise = self._since.steady > LASTING or (louder < LOUDEST and only_a_load(misfit))
         chance = p_values(misfit, self._since.rows, louder if noise else 1.0)
         if max(c for h, c in chance.items() if h is not Hypothesis.PUSH) < EXCLUDED:
@@ -278,10 +278,12 @@ class ChangeDetection:
                 return found if sure else None
         # A push that would have lasted so long, or followed so far, must fit clearly better.
         lasted = self._since.outlasted
-        push = misfit[Hypothesis.PUSH] + (2.0 * MARGIN if lasted else 0.0)
+        ahead = lead(both, self._since.spare)
+        push = misfit[Hypothesis.PUSH] + (2.0 * ahead if lasted else 0.0)
         if (
             chance[Hypothesis.LOAD] > PLAUSIBLE
-            and min(misfit[Hypothesis.SAME], offset, push) - load > MARGIN
+            and misfit[Hypothesis.SAME] - load > MARGIN
+            and min(offset, push) - load > ahead
             and load - both < MARGIN
             and is_load(self._candidates[Hypothesis.LOAD].belief)
         ):
@@ -290,8 +292,9 @@ class ChangeDetection:
             return Hypothesis.SLIP if slipped else Hypothesis.LOAD
         if (
             chance[Hypothesis.OFFSET] > PLAUSIBLE
-            and min(misfit[Hypothesis.SAME], load) - offset > MARGIN
-            and ((lasted and push - offset > MARGIN) or self._read_zero)
+            and misfit[Hypothesis.SAME] - offset > MARGIN
+            and load - offset > ahead
+            and ((lasted and push - offset > ahead) or self._read_zero)
         ):
             return Hypothesis.OFFSET
         if chance[Hypothesis.BOTH] < PLAUSIBLE or self.before is None:

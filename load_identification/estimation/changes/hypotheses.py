@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property, reduce
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, chdtri
 
 from load_identification.constants import STANDARD_GRAVITY
 from load_identification.estimation.belief.belief import Belief
@@ -47,6 +47,9 @@ PLAUSIBLE = 1e-3
 
 MARGIN = 25.0
 """Least chi-square by which every other hypothesis must fit worse [-]."""
+
+SURE = 0.95
+"""Probability that the noise is at most what a misfit shows [-]."""
 
 AS_WELL = 4.0
 """Chi-square by which the simpler hypothesis may fit worse: a slip than another load, no change
@@ -241,6 +244,16 @@ def p_values(
 ) -> dict[Hypothesis, float]:
     """Return the p-value of each misfit to some rows, in `louder` noise variance, all [-]."""
     return {h: float(chdtrc(rows, max(each / louder, 0.0))) for h, each in misfit.items()}
+
+
+def lead(freest: float, spare: int) -> float:
+    """Return the chi-square by which load, offset and push must lead each other [-].
+
+    `MARGIN` in the allowed noise; less as far as the misfit of the freest hypothesis, to blocks
+    with so many spare rows, shows that there is less noise, down to what was learned.
+    """
+    noise = freest / float(chdtri(spare, SURE))
+    return MARGIN * min(max(noise, 1.0 / NOISE_MARGIN**2), 1.0)
 
 
 def as_heavy(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from load_identification.estimation.measurement import Block, angle_between
+from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.typing_aliases import FloatArray
 
 STEADY = 5.5
@@ -49,6 +49,11 @@ class Since:
     def waited(self, rest: bool) -> bool:
         """Return whether more blocks, at rest or in motion, would not tell much more."""
         return (self.steady if rest else self.moved) > UNDECIDED
+
+    @property
+    def spare(self) -> int:
+        """Number of rows beyond the unknowns of load and offset, at least 1."""
+        return max(self.rows - PARAMETERS - 6, 1)
 
     @property
     def long(self) -> bool:
