@@ -89,11 +89,15 @@ class Recovery:
             return None
         if len(self._blocks) < ENOUGH or self._begun is None:
             return None
-        same, blocks = self._same, self._blocks
-        found = hypotheses(self._begun, None, blocks[0])
+        begun, same, blocks = self._begun, self._same, self._blocks
+        found = hypotheses(begun, None, blocks[0])
         others = [found[h].with_blocks(blocks) for h in (Hypothesis.LOAD, Hypothesis.OFFSET)]
         self.forget()
-        return same if same.misfit - min(other.misfit for other in others) < MARGIN else None
+        if same.misfit - min(other.misfit for other in others) > MARGIN:
+            return None
+        # The first one may have the end of a push in it, too little of it not to fit.
+        later = Candidate.of(begun.after(blocks[1])).with_blocks(blocks[1:])
+        return later if same.misfit - later.misfit > HARDLY else same
 
     def after_noise(self, earlier: Belief, noise: NoiseLevels, block: Block) -> Candidate | None:
         """Process a block like `update`, if another load was identified in much more noise.

@@ -245,6 +245,13 @@ def test_a_push_of_five_seconds_in_work_is_neither_load_nor_offset(push: str, se
     assert result.last
 
 
+def test_what_is_known_after_a_push_has_nothing_of_its_end() -> None:
+    """The first block after it fitted well enough, and moved a moment of inertia by 4 std."""
+    result = scenarios.run(scenarios.SCENARIOS['vertical push 5 s, tool down'], 207)
+    assert result.last
+    assert np.abs(result.z).max() < 3.5
+
+
 def test_a_sensor_zeroed_in_tool_down_work_is_named_within_a_second() -> None:
     result = scenarios.run(scenarios.SCENARIOS['re-zero to zero, tool down'], 0)
     assert result.named <= 1.0
