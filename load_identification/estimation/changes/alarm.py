@@ -14,6 +14,7 @@ from load_identification.estimation.belief.noise_levels import NOISE_MARGIN
 from load_identification.estimation.belief.prediction import ringing
 from load_identification.estimation.changes.scan import Scanner
 from load_identification.estimation.measurement import GROUPS, TORQUE, Block, merged
+from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
 """Lengths of the newest windows whose means are tested against the past, in blocks: the shortest
@@ -154,11 +155,13 @@ def newest_over_gate(past: Sequence[tuple[Belief, Block]], belief: Belief, block
     mean = reduce(merged, newest)
     elapsed = sum(each.elapsed for each in newest[1:])
     angle = sum(each.angle for each in newest[1:])
+    # The means of so many blocks hold the less of what rings.
+    rung = belief.memory.sway.rung(block, belief.body) / len(newest)
     least = np.inf
     for place in start.model.bank.tested(start.weight):
         if least < 1.0:
             break
-        least = min(least, over_gate(start, mean, elapsed, angle, place))
+        least = min(least, over_gate(start, mean, elapsed, angle, place, rung))
     return least
 
 
@@ -168,12 +171,14 @@ def over_gate(
     elapsed: float = 0.0,
     angle: float = 0.0,
     member: int | None = None,
+    rung: FloatArray | float = 0.0,
 ) -> float:
     """Return the normalised innovation squared (NIS) of a block over its gate; above 1: alarm.
 
     It is the larger of those of all channels and of torque alone; 0 if the innovation is too small
     to matter. The block may be later than the belief by a time `elapsed` [s] and a travelled
     `angle` [rad]. Without `member`, the prediction is that of the bank's member of largest weight.
+    `rung` is the std (6,) by what rings after steps of the acceleration, see `Sway.rung`.
     """
     expected = belief.predicted(block, elapsed, angle, member)
     innovation = block.wrench - expected.wrench
@@ -198,7 +203,8 @@ def over_gate(
     # Covariance due to the errors of this block's accelerations.
     body = belief.values[belief.model.body]
     moving = NOISE_MARGIN * np.vstack([block.blur @ body, ringing(block, body, belief.compliance)])
-    covariance = covariance + np.diag(unsure * white) + moving.T @ moving
+    own = unsure * white + (NOISE_MARGIN * rung) ** 2
+    covariance = covariance + np.diag(own) + moving.T @ moving
     ratios = []
     for channels in (live, live[GROUPS[live] == TORQUE]):
         if channels.size:
