@@ -154,8 +154,6 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray, friction: float =
         by_axis[..., axis] = -wrench_regressor(root[:, axis], zero, zero)
     # Component i in S of measured component l, if that acts along axis k of the root.
     carried = np.einsum('nki,ngl->ngilk', root, samples.wrench.reshape(n, 2, 3))
-    parts = AMPLE_FRICTION * friction * np.array([*FRICTION.values()])
-    felt = samples.sensitivity if friction else np.empty((len(zero), 6, 0))
     return Evidence(
         matrix=mean(-samples.regressor),
         by_acceleration=mean(by_axis),
@@ -164,9 +162,19 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray, friction: float =
         gravity=mean(samples.gravity),
         joint_motion=mean(samples.joint_motion),
         time=samples.stamps[starts] / NS,
-        friction=mean(felt * parts[: felt.shape[2]]),
+        friction=mean(felt(samples, friction)),
         added=mean(np.nan_to_num(samples.added_back)),
     )
+
+
+def felt(samples: FilteredBatch, friction: float) -> FloatArray:
+    """Return the derivatives (n, 6, r) by friction of the last joint, as in `Evidence`.
+
+    `friction` as in `Store`; if it is 0, or that joint unknown, there are none, r = 0.
+    """
+    parts = AMPLE_FRICTION * friction * np.array([*FRICTION.values()])
+    by_each = samples.sensitivity if friction else np.empty((len(samples.stamps), 6, 0))
+    return np.asarray(by_each * parts[: by_each.shape[2]])
 
 
 def orientation(in_sensor: FloatArray, by_tilt: FloatArray, gravity: FloatArray) -> FloatArray:

@@ -260,13 +260,16 @@ def least_squares(
     """Return the residual of payload and offset in N blocks, (N, 6).
 
     `matrix` (N, 6, 10) and `wrench` (N, 6) are whitened; `fitted` are the blocks to which payload
-    and offset are fitted.
+    and offset are fitted. Further columns of `matrix` are of what else may act, each in units of
+    its prior.
     """
     rows = np.concatenate([matrix, wrench[..., None]], axis=2)
     rows -= rows[fitted].mean(axis=0)
-    flat = rows[fitted].reshape(-1, PARAMETERS + 1)
+    flat = rows[fitted].reshape(-1, rows.shape[2])
     gram = flat.T @ flat
-    payload = np.linalg.solve(gram[:-1, :-1] + WIDE, gram[:-1, -1])
+    prior = np.eye(matrix.shape[2])
+    prior[:PARAMETERS, :PARAMETERS] = WIDE
+    payload = np.linalg.solve(gram[:-1, :-1] + prior, gram[:-1, -1])
     return np.asarray(rows[..., -1] - rows[..., :-1] @ payload)
 
 

@@ -61,7 +61,7 @@ class MisfitMonitor:
     def forget(self) -> None:
         """Forget everything."""
         self._store = Store(self._gravity, self._friction)
-        self._resonance = Resonance(self._noise)
+        self._resonance = Resonance(self._noise, self._friction)
         self.named = Verdict(np.nan)
         """The verdict reported, on which consecutive evaluations agreed."""
         self._last = Verdict(np.nan)

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from load_identification.estimation.misfit import words
-from load_identification.estimation.misfit.evidence import complete
+from load_identification.estimation.misfit.evidence import complete, felt
 from load_identification.estimation.misfit.fits import least_squares, without_component
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.messages import NS
@@ -33,6 +33,10 @@ BESIDE, WITHIN = 1.6, 0.6
 ABOVE = 5.0
 """Least ratio of a line to its surroundings; sound cells reach 4.3, with pushes 5.0 [-]."""
 
+DRIVEN = 0.5
+"""Least ratio of a line to what payload and motion explain there [-]: errors of a cell leave up to
+0.03 of that, friction of the last joint 0.2; what rings by itself is 2 to 20 times as much."""
+
 LOW = 6.0
 """A resonance below this frequency corrupts the estimate [Hz]."""
 
@@ -52,11 +56,12 @@ class Resonance:
     """Detect compliance of arm, mounting or load in the newest samples.
 
     A joint that is compliant behind its encoder, once excited, rings at its own resonance. `noise`
-    (2,) is the expected std of a sample of force and torque [N, N m].
+    (2,) is the expected std of a sample of force and torque [N, N m], `friction` that of the last
+    joint's friction, which has lines of its own in work of a rhythm [N m].
     """
 
-    def __init__(self, noise: FloatArray) -> None:
-        self._noise = np.repeat(noise, 3)
+    def __init__(self, noise: FloatArray, friction: float = 0.0) -> None:
+        self._noise, self._friction = np.repeat(noise, 3), friction
         self.forget()
 
     def forget(self) -> None:
@@ -73,7 +78,8 @@ class Resonance:
 
     def cut(self) -> None:
         """Begin anew: load or offset may be others from now on, or something touches."""
-        # Of each block its newest stamp; stamps, regressor and wrench of the complete samples.
+        # Of each block its newest stamp; of the complete samples stamps, what load and friction
+        # may cause, and wrench.
         self._samples: deque[tuple[int, tuple[IntArray, FloatArray, FloatArray]]] = deque()
 
     def corrupts(self, usual: FloatArray) -> bool:
@@ -91,7 +97,8 @@ class Resonance:
         if self._samples and stamp - self._samples[-1][0] > NS:
             self.forget()
         finite = complete(samples)
-        self._samples.append((stamp, (finite.stamps, finite.regressor, finite.wrench)))
+        columns = np.concatenate([-finite.regressor, felt(finite, self._friction)], axis=2)
+        self._samples.append((stamp, (finite.stamps, columns, finite.wrench)))
         if stamp < self._due:
             return
         while stamp - self._samples[0][0] > SPAN * NS:
@@ -100,14 +107,14 @@ class Resonance:
         every = zip(*(arrays for _, arrays in self._samples), strict=True)
         self._look(*(np.concatenate(parts) for parts in every))
 
-    def _look(self, stamps: IntArray, regressor: FloatArray, wrench: FloatArray) -> None:
+    def _look(self, stamps: IntArray, columns: FloatArray, wrench: FloatArray) -> None:
         if len(stamps) < 2:
             return
         if stamps[-1] > self._until:
             self._stop()
-        matrix, wrench = -regressor / self._noise[:, None], wrench / self._noise
+        matrix, wrench = columns / self._noise[:, None], wrench / self._noise
         left = without_delay(least_squares(matrix, wrench), wrench, stamps / NS)
-        found = line(left, float(np.median(np.diff(stamps))) / NS)
+        found = line(left, float(np.median(np.diff(stamps))) / NS, wrench - left)
         least = STRONG_LOW if found is not None and found[0] < LOW else STRONG
         if found is not None and np.linalg.norm(found[1]) > least:
             self._keep(*found, stamp=int(stamps[-1]))
@@ -132,21 +139,19 @@ def without_delay(left: FloatArray, wrench: FloatArray, times: FloatArray) -> Fl
     return without_component(left.ravel(), slope.ravel())[0].reshape(left.shape)
 
 
-def line(left: FloatArray, step: float) -> tuple[float, FloatArray, float] | None:
+def line(
+    left: FloatArray, step: float, explained: FloatArray
+) -> tuple[float, FloatArray, float] | None:
     """Return frequency [Hz], rms and ratio of the most prominent line of the spectrum, or None.
 
-    `left` (n, 6) are residuals in standard deviations of a sample, `step` is the time between them
-    [s]; the rms (2,) is that of force and torque, in units of `left`, the ratio that to the level
-    beside the line [-].
+    `left` (n, 6) are residuals in standard deviations of a sample, `explained` (n, 6) the rest of
+    the wrench, `step` is the time between samples [s]; the rms (2,) is that of force and torque,
+    in units of `left`, the ratio that to the level beside the line [-].
     """
     size = round(PIECE / step)
-    window = np.hanning(size)
-    pieces = np.array([left[k : k + size] for k in range(0, len(left) - size + 1, size // 2)])
-    if len(pieces) < FEWEST:
+    power, driven = (spectrum(values, size) for values in (left, explained))
+    if power is None or driven is None:
         return None
-    pieces = (pieces - pieces.mean(axis=1, keepdims=True)) * window[:, None]
-    power = np.mean(np.abs(np.fft.rfft(pieces, axis=1)) ** 2, axis=0).reshape(-1, 2, 3).sum(axis=2)
-    power *= 2.0 / (size * np.sum(window**2))
     frequency, every = np.fft.rfftfreq(size, step), power.sum(axis=1)
     best, standing = 0, ABOVE
     for k in np.flatnonzero((frequency >= BAND[0]) & (frequency <= BAND[1]))[:-1].tolist():
@@ -158,10 +163,26 @@ def line(left: FloatArray, step: float) -> tuple[float, FloatArray, float] | Non
         if not (below.any() and above.any()):
             continue
         beside = max(float(np.median(every[below])), float(np.median(every[above])))
-        if every[k] > standing * beside:
+        around = slice(k - 1, k + 2)
+        by_itself = every[around].sum() > DRIVEN**2 * driven[around].sum()
+        if by_itself and every[k] > standing * beside:
             best, standing = k, float(every[k] / beside)
     if not best:
         return None
     three = slice(best - 1, best + 2)
     middle = float(frequency[three] @ every[three] / every[three].sum())
     return middle, np.sqrt(power[three].sum(axis=0)), standing
+
+
+def spectrum(values: FloatArray, size: int) -> FloatArray | None:
+    """Return the mean square (size // 2 + 1, 2) of force and torque (n, 6) at each frequency.
+
+    It is averaged over segments of so many samples; None if there are too few of them.
+    """
+    window = np.hanning(size)
+    pieces = np.array([values[k : k + size] for k in range(0, len(values) - size + 1, size // 2)])
+    if len(pieces) < FEWEST:
+        return None
+    pieces = (pieces - pieces.mean(axis=1, keepdims=True)) * window[:, None]
+    power = np.mean(np.abs(np.fft.rfft(pieces, axis=1)) ** 2, axis=0).reshape(-1, 2, 3).sum(axis=2)
+    return np.asarray(power * 2.0 / (size * np.sum(window**2)))
