@@ -275,7 +275,7 @@ class ExcitationMonitor:
             specific_force=self._specific_force,
             unexplained=claim.unexplained,
             rate=self._rate,
-            tool_covariance=claim.tool_part,
+            tool_covariance=claim.without_tool[2],
             pose_variance=model.pose.variance(claim.belief.body),
             total=claim.belief.body,
             mixing=np.pad(mixing[..., seen], ((0, 0), (0, 0), (0, len(here)))),
@@ -286,7 +286,9 @@ class ExcitationMonitor:
             exceeding=exceeding(claim.belief.scales),
         )
         now = predicted_std(knowledge, knowledge.information[None])[0]
-        widened = np.clip(claim.in_message_order[1] / now, 1.0, MOST_WIDENED)
+        # What a tool has in common with the payload cancels.
+        least = 0.0 if claim.tool.parameters.any() else 1.0
+        widened = np.clip(claim.in_message_order[1] / now, least, MOST_WIDENED)
         knowledge = replace(knowledge, widened=widened)
         advised = advise(knowledge, claim.judgement, claim.settings.requirements, axes).text
         return '; '.join(filter(None, (advised, smoother(claim.judgement, claim.causes))))

@@ -164,7 +164,7 @@ class PayloadEstimator:
     @property
     def shared(self) -> Shared:
         """Dependence of tool and payload together on the errors of the sensor."""
-        return Shared.of(self._belief.knowledge, self._belief.model.systematic.names)
+        return Shared.by(self._belief)
 
     def set_offset(self, calibrated: sensor_offset.OffsetPrior) -> None:
         """Restart with a calibrated offset; the payload is forgotten."""

@@ -13,6 +13,7 @@ from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.error_budget import (
     CAUSES,
     SOURCES,
+    Knowledge,
     budget,
     by_cause,
     interval_factor,
@@ -92,23 +93,23 @@ class Claim:
     """Why the inertia may be wrong, so that it is not claimed; empty: it is not in doubt."""
 
     @cached_property
-    def _without_tool(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self.tool.taken_off(self.belief.knowledge, self.belief.model.systematic.names)
+    def _within(self) -> tuple[Tool, Knowledge, Sequence[str]]:
+        return self.tool.within(self.belief)
+
+    @cached_property
+    def without_tool(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Parameters of the payload, their covariance, and its part by the tool alone."""
+        return self._within[0].taken_off(*self._within[1:])
 
     @property
     def parameters(self) -> FloatArray:
         """Inertial parameters of the payload, (10,)."""
-        return self._without_tool[0]
-
-    @property
-    def tool_part(self) -> FloatArray:
-        """Part of the covariance of `parameters` that is due to the tool alone, (10, 10)."""
-        return self._without_tool[2]
+        return self.without_tool[0]
 
     @cached_property
     def covariance(self) -> FloatArray:
         """Covariance of parameters and offset in the linear problem, (16, 16)."""
-        covariance = self._without_tool[1].copy()
+        covariance = self.without_tool[1].copy()
         covariance[BODY, BODY] += np.diag(self._alike) + self._held_back
         return covariance
 
@@ -147,7 +148,7 @@ class Claim:
     def _split(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Values, std and budget (4, 10) of the linear problem, and the factor on the std."""
         found = self.belief.knowledge
-        parts = [self.covariance[BODY, BODY], found.noise, found.drift, self.tool_part]
+        parts = [self.covariance[BODY, BODY], found.noise, found.drift, self.without_tool[2]]
         values, deviations = in_message_order(self.parameters, np.array(parts))
         split = budget(*(deviations**2))
         more = (self.conflict - 1.0) * split[CALIBRATION]
@@ -169,7 +170,7 @@ class Claim:
         known = WEIGHED if self.parameters[0] > 0.0 else 1
         rows = message_jacobian(self.parameters)[:known] if known > 1 else np.eye(1, PARAMETERS)
         split, factor = split[:, :known], factor[:known]
-        found = by_cause(self.belief, self.tool, rows, split, self._alike, self.unlikely)
+        found = by_cause(self.belief, self._within[0], rows, split, self._alike, self.unlikely)
         parts[:, :known] = factor**2 * found
         return parts
 
@@ -273,7 +274,7 @@ class Claim:
             budget=parts,
             causes=self.causes,
             calibration=self._shown(),
-            common=self.tool.common(found, self.belief.model.systematic.names),
+            common=self._within[0].common(*self._within[1:]),
         )
 
 

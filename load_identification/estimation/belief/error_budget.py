@@ -233,7 +233,7 @@ def by_cause(
     model = belief.model
     whole = np.zeros((len(rows), model.size))
     whole[:, model.body] = rows
-    whole[:, model.errors] = -rows @ tool.by_errors(model.systematic.names)
+    whole[:, model.tied] = -rows @ tool.by_errors(model.tied_names)
     triangle = belief.triangle
     along = dtrtrs(triangle[:, :-1], root_covariance(triangle, whole))[0]
     parts = np.zeros((len(CAUSES), len(rows)))

@@ -90,6 +90,12 @@ class Model:
         return slice(self.errors.start, self.field.stop)
 
     @cached_property
+    def tied_names(self) -> tuple[str, ...]:
+        """Names of systematic errors and pose field."""
+        field = (f'field.{k}' for k in range(len(self.pose.field_std)))
+        return *self.systematic.names, *field
+
+    @cached_property
     def body(self) -> slice:
         """Indices of the inertial parameters, which come last."""
         return slice(self.field.stop, self.field.stop + PARAMETERS)

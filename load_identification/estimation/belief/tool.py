@@ -2,6 +2,8 @@
 
 An error n of the sensor affects both bodies: phi = a + S n. Their difference is affected only by
 (S - S') n: a gain of one per cent affects the payload by one per cent, however heavy the tool.
+While the belief that the tool was identified by goes on, so do all errors that stay the same, the
+pose field among them, and what is learned of them later corrects the tool too.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.typing_aliases import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from load_identification.estimation.belief.belief import Belief
     from load_identification.estimation.belief.error_budget import Knowledge
+    from load_identification.estimation.systematic_errors import SystematicErrors
 
 BODY = slice(PARAMETERS)
 
@@ -25,6 +29,9 @@ COMMON = 'gain_common'
 
 OF_THE_SENSOR = ('gain', 'cross_talk')
 """Classes of lasting errors; gravity, description, encoders and delay may be corrected later."""
+
+IN_A_BELIEF = (*OF_THE_SENSOR, 'mounting', 'origin', 'base_tilt', 'joint_zero', 'field')
+"""Classes of errors that stay the same while a belief goes on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +46,36 @@ class Shared:
     """S, (10, N): derivative of the parameters by each error."""
     alone: FloatArray
     """Covariance of the parameters given these errors, (10, 10)."""
+    within: Within | None = field(default=None, kw_only=True)
+    """The same with all errors of `IN_A_BELIEF`; None: of no belief that goes on."""
 
     @classmethod
-    def of(cls, found: Knowledge, names: Sequence[str]) -> Shared:
-        """Return the dependence at present; `names` are those of all systematic errors."""
-        kept = np.flatnonzero([name.startswith(OF_THE_SENSOR) for name in names])
+    def by(cls, belief: Belief) -> Shared:
+        """Return the dependence of what a belief knows, and that on more while it goes on."""
+        lasting = cls.of(belief.knowledge, belief.model.systematic.names)
+        within = cls.of(*with_field(belief), IN_A_BELIEF)
+        return replace(lasting, within=Within(within, belief.model.systematic, belief.load))
+
+    @classmethod
+    def of(
+        cls, found: Knowledge, names: Sequence[str], classes: tuple[str, ...] = OF_THE_SENSOR
+    ) -> Shared:
+        """Return the dependence at present on some of the errors of these names."""
+        kept = np.flatnonzero([name.startswith(classes) for name in names])
         by_errors, alone = _split(found, kept)
         shared = tuple(names[k] for k in kept.tolist())
         return cls(shared, found.errors[kept], by_errors[BODY], alone[BODY, BODY])
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Dependence of a body on the errors that the belief by which it was identified estimates."""
+
+    shared: Shared
+    errors: SystematicErrors
+    """Those of that belief: another has others, or has forgotten what was known of them."""
+    load: FloatArray
+    """Load under which the pose field acted, (10,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +93,21 @@ class Tool:
     def of(self, frame: str) -> Tool:
         """Return the same tool, of this sensor frame if its own is not known."""
         return self if self.frame or not self.parameters.any() else replace(self, frame=frame)
+
+    def within(self, belief: Belief) -> tuple[Tool, Knowledge, Sequence[str]]:
+        """Return the tool, knowledge and names for `taken_off`, of all that both have in common.
+
+        If the belief is that by which the tool was identified, the pose field is among the errors.
+        """
+        its, model = None if self.shared is None else self.shared.within, belief.model
+        if its is None or its.errors is not model.systematic:
+            return self, belief.knowledge, model.systematic.names
+        shared, pose, then, now = its.shared, model.pose, its.load, belief.load
+        # Angles that give way under the load make the field another one.
+        other = pose.variances(now) + pose.variances(then) - 2.0 * pose.variances(now, then)
+        along = shared.by_errors[:, len(shared.names) - len(other) :]
+        shared = replace(shared, alone=shared.alone + (along * other) @ along.T)
+        return replace(self, shared=shared), *with_field(belief)
 
     def taken_off(
         self, found: Knowledge, names: Sequence[str]
@@ -120,6 +164,22 @@ class Tool:
         if its is not None and COMMON in its.names and set(its.names) <= set(names):
             along = along - its.by_errors[:, [its.names.index(COMMON)]] @ among
         return np.asarray(along @ np.linalg.solve(among, along.T))
+
+
+def with_field(belief: Belief) -> tuple[Knowledge, Sequence[str]]:
+    """Return what a belief knows with the pose field among the errors, and the names of these."""
+    model, found, root = belief.model, belief.knowledge, belief.knowledge.root
+    field_root, errors_root = root[model.field], root[model.errors]
+    both = errors_root @ field_root.T
+    among = np.block([[found.errors_covariance, both], [both.T, field_root @ field_root.T]])
+    along = np.concatenate([root[model.body], root[model.offset]]) @ field_root.T
+    extended = replace(
+        found,
+        errors=np.append(found.errors, belief.values[model.field]),
+        errors_covariance=among,
+        with_errors=np.hstack([found.with_errors, along]),
+    )
+    return extended, model.tied_names
 
 
 NO_TOOL = Tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))
