@@ -38,7 +38,7 @@ from load_identification.estimation.payload_estimate import (
     nothing_claimed,
 )
 from load_identification.estimation.pose_errors import PoseErrors
-from load_identification.estimation.systematic_errors import SystematicErrors, carried_by
+from load_identification.estimation.systematic_errors import carried_by, of_robot
 from load_identification.estimation.usable_samples import UsableSamples
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.frames import same_frame
@@ -126,10 +126,10 @@ class PayloadEstimator:
         self._first = FirstLoad(noise, self.events)
         self._newest_block: Block | None = None
         self._zero: drift.Zero | None = None
-        joints, arm, slow, _ = self._carried
+        joints, arm, slow, number = self._carried
         pose = PoseErrors(s.errors.field, s.errors.joint_zero)
         model = Model(
-            systematic=SystematicErrors(s.errors, joints, self._base, *arm),
+            systematic=of_robot(number, s.errors, joints, self._base, *arm),
             pose=pose,
             bank=drift.bank(self._walk, pose.used, not np.isfinite(s.error_time)),
             relaxation=s.error_time,

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -268,3 +270,12 @@ class SystematicErrors:
         whole[:, beyond:] = block.sensitivity
         whole[:, beyond : beyond + len(block.by_gain)] += (block.by_gain @ wrench).T
         return whole.take(self._places, axis=1) + (self._by_wrench @ wrench).reshape(6, -1)
+
+
+@lru_cache(maxsize=8)
+def of_robot(number: float, priors: ErrorPriors, *carried: Any) -> SystematicErrors:
+    """Return the errors of `SystematicErrors(priors, *carried)`, the same object for one robot.
+
+    A tool that was identified with them has them in common with whatever is identified later.
+    """
+    return SystematicErrors(priors, *carried)

@@ -2,8 +2,8 @@
 
 An error n of the sensor affects both bodies: phi = a + S n. Their difference is affected only by
 (S - S') n: a gain of one per cent affects the payload by one per cent, however heavy the tool.
-While the belief that the tool was identified by goes on, so do all errors that stay the same, the
-pose field among them, and what is learned of them later corrects the tool too.
+In the process that identified the tool, all errors that stay the same while the robot is described
+alike act so, the pose field among them: what is learned of them later corrects the tool too.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ COMMON = 'gain_common'
 OF_THE_SENSOR = ('gain', 'cross_talk')
 """Classes of lasting errors; gravity, description, encoders and delay may be corrected later."""
 
-IN_A_BELIEF = (*OF_THE_SENSOR, 'mounting', 'origin', 'base_tilt', 'joint_zero', 'field')
-"""Classes of errors that stay the same while a belief goes on."""
+OF_THE_CELL = (*OF_THE_SENSOR, 'mounting', 'origin', 'base_tilt', 'joint_zero', 'field')
+"""Classes of errors that stay the same while the robot is described alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +47,13 @@ class Shared:
     alone: FloatArray
     """Covariance of the parameters given these errors, (10, 10)."""
     within: Within | None = field(default=None, kw_only=True)
-    """The same with all errors of `IN_A_BELIEF`; None: of no belief that goes on."""
+    """The same with all errors of `OF_THE_CELL`; None: not known, as after a restart."""
 
     @classmethod
     def by(cls, belief: Belief) -> Shared:
-        """Return the dependence of what a belief knows, and that on more while it goes on."""
+        """Return the dependence of what a belief knows, that on all errors included."""
         lasting = cls.of(belief.knowledge, belief.model.systematic.names)
-        within = cls.of(*with_field(belief), IN_A_BELIEF)
+        within = cls.of(*with_field(belief), OF_THE_CELL)
         return replace(lasting, within=Within(within, belief.model.systematic, belief.load))
 
     @classmethod
@@ -69,11 +69,11 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """Dependence of a body on the errors that the belief by which it was identified estimates."""
+    """Dependence of a body on all errors of the cell in which it was identified."""
 
     shared: Shared
     errors: SystematicErrors
-    """Those of that belief: another has others, or has forgotten what was known of them."""
+    """Those of that cell: of another, or of a robot described otherwise, they are others."""
     load: FloatArray
     """Load under which the pose field acted, (10,)."""
 
@@ -97,7 +97,7 @@ class Tool:
     def within(self, belief: Belief) -> tuple[Tool, Knowledge, Sequence[str]]:
         """Return the tool, knowledge and names for `taken_off`, of all that both have in common.
 
-        If the belief is that by which the tool was identified, the pose field is among the errors.
+        In the cell in which the tool was identified, the pose field is among the errors.
         """
         its, model = None if self.shared is None else self.shared.within, belief.model
         if its is None or its.errors is not model.systematic:
@@ -133,7 +133,7 @@ class Tool:
         if its is None or not set(its.names) <= set(names):
             covariance[BODY, BODY] += self.covariance
             return found.body - self.parameters, covariance, self.covariance
-        places = np.array([names.index(name) for name in its.names], dtype=np.int64)
+        places = _places(its.names, names)
         by_errors, covariance = _split(found, places)
         by_errors[BODY] -= its.by_errors
         covariance += by_errors @ found.errors_covariance[np.ix_(places, places)] @ by_errors.T
@@ -146,7 +146,7 @@ class Tool:
         """Return the derivative (10, N) by errors of these names; zeros: independent of them."""
         along, its = np.zeros((PARAMETERS, len(names))), self.shared
         if its is not None and set(its.names) <= set(names):
-            along[:, [names.index(name) for name in its.names]] = its.by_errors
+            along[:, _places(its.names, names)] = its.by_errors
         return along
 
     def common(self, found: Knowledge, names: Sequence[str]) -> FloatArray:
@@ -183,6 +183,12 @@ def with_field(belief: Belief) -> tuple[Knowledge, Sequence[str]]:
 
 
 NO_TOOL = Tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))
+
+
+def _places(some: Sequence[str], names: Sequence[str]) -> IntArray:
+    """Return the indices of some names among all."""
+    index = {name: k for k, name in enumerate(names)}
+    return np.array([index[name] for name in some], dtype=np.int64)
 
 
 def _split(found: Knowledge, places: IntArray) -> tuple[FloatArray, FloatArray]:
