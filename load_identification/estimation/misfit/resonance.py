@@ -104,8 +104,10 @@ class Resonance:
         while stamp - self._samples[0][0] > SPAN * NS:
             self._samples.popleft()
         self._due = stamp + round(EVERY * NS)
-        every = zip(*(arrays for _, arrays in self._samples), strict=True)
-        self._look(*(np.concatenate(parts) for parts in every))
+        # Without a complete sample it is not known what friction there may be.
+        some = [arrays for _, arrays in self._samples if len(arrays[0])]
+        if some:
+            self._look(*(np.concatenate(parts) for parts in zip(*some, strict=True)))
 
     def _look(self, stamps: IntArray, columns: FloatArray, wrench: FloatArray) -> None:
         if len(stamps) < 2:
