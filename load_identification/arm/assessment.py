@@ -26,7 +26,7 @@ EXACT = 1e-3
 
 GOOD = 0.1
 """Error of a channel, as a share of what it measured, that is good enough where the description,
-as of a simulated arm, is no worse [-]."""
+as of a simulated arm, is hardly better [-]."""
 
 MUCH_WORSE = 1.25
 """Error of one channel of a sensor, in units of that of the description or of an offset alone,
@@ -79,8 +79,9 @@ def _unusable(prediction: Prediction, one_sensor: bool) -> tuple[list[str], list
         (varying, bare),
     ):
         ratios = np.maximum(error, exact) / np.maximum(known, exact)
-        worse = np.maximum(error, good) / np.maximum(known, good)
-        ratios = np.where(ratios > 1.0, worse, ratios)
+        if np.mean(np.log(ratios)) < np.log(MUCH_WORSE):
+            enough = np.maximum(error, good) / np.maximum(known, good)
+            ratios = np.where(ratios > 1.0, enough, ratios)
         # Each channel by its own scale: N and N m do not add up.
         if np.sum(np.log(ratios)) > 0.0:
             out.append(f'what was not fitted is predicted {words}')

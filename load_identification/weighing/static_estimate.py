@@ -187,8 +187,8 @@ def slow_scatter(stamps: IntArray, wrench: FloatArray) -> FloatArray | None:
     starts = np.flatnonzero(np.diff(back, prepend=back[0]))
     if len(starts) < FEWEST_WINDOWS:
         return None
-    counts = np.diff(np.append(starts, len(stamps)))[:, None]
-    means = np.add.reduceat(np.nan_to_num(wrench), starts, axis=0) / counts
+    counts = np.add.reduceat(np.isfinite(wrench), starts, axis=0, dtype=float)
+    means = np.add.reduceat(np.nan_to_num(wrench), starts, axis=0) / np.maximum(counts, 1.0)
     lag = len(means) // 4
     away = np.median(np.abs(means[lag:] - means[:-lag]), axis=0)
     return np.asarray(FROM_FOUR * away / (NORMAL_MEDIAN * np.sqrt(2.0)))

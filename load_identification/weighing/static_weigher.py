@@ -85,7 +85,8 @@ class StaticWeigher:
         self.memory = Memory()
         """Masses published, and what was known then."""
         self._change: tuple[int, float] | None = None
-        self._slow = np.zeros(6)
+        # The second: stamp from which on no event has been reported [ns].
+        self._slow, self._eventless = np.zeros(6), 0
         self._shown = np.full(6, np.nan)
         self.forget()
 
@@ -122,6 +123,7 @@ class StaticWeigher:
             self._motion.clear()
             self.forget()
             self._forgotten = None
+            self._slow, self._eventless = np.zeros(6), 0
         if batch.stamps.size:
             self.quantiser.update(batch.stamps, batch.wrench)
         self._handle_events()
@@ -143,7 +145,9 @@ class StaticWeigher:
         for event in events:
             if event.kind in ANOTHER_OFFSET:
                 self.forget()
+            self._eventless = self.monitor.newest or 0
             if event.kind is EventKind.SENSOR_FRAME_CHANGED:
+                self._slow = np.zeros(6)
                 self._shown = np.full(6, np.nan)
             # The next mass is of another load, or without another tool.
             self.memory.interrupt()
@@ -259,12 +263,13 @@ class StaticWeigher:
     def average(self, since: int) -> StaticPose:
         """Average the samples of this rest from a stamp on [ns]; see `StaticMonitor.pose`.
 
-        Noise that is slower than that is known from this rest, or the last that was long enough.
+        Noise slower than that is known from this rest, or the last long one without a contact.
 
         Raises NotAtRestError.
         """
-        found = self.monitor.slow_scatter(self._since())
-        self._slow = self._slow if found is None else found
+        if self._estimator.changes.state is State.TRACKING:
+            found = self.monitor.slow_scatter(max(self._since(), self._eventless))
+            self._slow = self._slow if found is None else found
         return self.monitor.pose(since, self.noise, self.quantiser.steps).at_least(self._slow)
 
     def _pose(self, since: int) -> Pose:

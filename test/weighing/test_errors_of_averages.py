@@ -12,6 +12,7 @@ from set_ups import wrist_front
 from standing import NOISE, RATE, STD, batch, rest
 
 from load_identification.estimation.belief.tool import Tool
+from load_identification.estimation.events import EventKind
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
@@ -132,3 +133,30 @@ def test_a_sensor_without_play_is_none_the_wiser_for_motion() -> None:
     sizes = np.zeros(6) if calibrated.play is None else calibrated.play
     assert np.all(sizes < np.repeat(NOISE, [3, 3]))
     assert weight.payload.mass_std < 0.0108
+
+
+def test_a_hand_on_the_tool_is_no_slow_noise_of_later_rests() -> None:
+    """12 s after it had gone an offset would have been stored as known to 11 N."""
+    mount, seconds = MOUNTS['puma'], 22.0
+    moves, away = [Move(FIRST, FIRST, 1.0)], FIRST + 0.4 * REACH
+    for goal in (away, FIRST - 0.4 * REACH, FIRST):
+        moves += [Move(moves[-1].goal, goal, 0.9), Move(goal, goal, 0.3)]
+    moves += [Move(FIRST, FIRST, 13.0), Move(FIRST, away, 0.9), Move(away, away, 3.5)]
+    path = sample(mount, Motion(JointPath(tuple(moves))), seconds, 250.0)
+
+    def exerted(frame: FrameMotion) -> FloatArray:
+        times = path.stamps * 1e-9
+        turning = 2.0 * np.pi * np.array([0.3, 0.23, 0.4]) * times[:, None] + [0.0, 1.0, 0.0]
+        push = [8.0, 6.0, 5.0] * np.sin(turning) * ((times > 7.0) & (times < 15.5))[:, None]
+        return load_wrench(aluminium_block(), frame) + np.hstack([push, 0.1 * push])
+
+    cell = Conditions(CellErrors(), tied=('smooth', 'path'))
+    joints, wrenches = published(path, exerted, cell, 1)
+    front, stage = wrist_front(mount.urdf), PayloadStage(Parameters())
+    for begin in range(0, len(path.stamps), 25):
+        some = slice(begin, begin + 25)
+        stage.update(front.update([joints.select(some)], [wrenches.select(some)]))
+    kinds = [event.kind for event in stage.estimator.events.since(0)]
+    assert EventKind.CHANGE_DETECTED in kinds
+    newest = stage.weigher.monitor.newest or 0
+    assert (stage.weigher.average(newest - AVERAGED_NS).standard_error < 0.1).all()

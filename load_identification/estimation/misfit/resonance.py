@@ -33,9 +33,9 @@ BESIDE, WITHIN = 1.6, 0.6
 ABOVE = 5.0
 """Least ratio of a line to its surroundings; sound cells reach 4.3, with pushes 5.0 [-]."""
 
-DRIVEN = 0.5
+DRIVEN = 0.1
 """Least ratio of a line to what payload and motion explain there [-]: errors of a cell leave up to
-0.03 of that, friction of the last joint 0.2; what rings by itself is 2 to 20 times as much."""
+0.03 of that; joints of 5 Hz that a weave of 3 Hz drives leave more."""
 
 LOW = 6.0
 """A resonance below this frequency corrupts the estimate [Hz]."""

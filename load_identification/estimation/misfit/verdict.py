@@ -200,7 +200,7 @@ def judged(
     scaled = units(task)
     place = displaced(task, evidence)
     independent = task.count / crowd
-    added = float(evidence.added.max())
+    added = float(evidence.added[-1])
     lifted = [weightless(task, gravity, added)] if evidence.carried.shape[3] else []
     sure = {
         trial.kind: trial.sureness(crowd, independent * (now - trial.left))
