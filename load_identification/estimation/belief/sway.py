@@ -60,21 +60,22 @@ class Sway:
         noise : float
             Standard deviation of a sample of force that is noise alone [N].
         """
-        shaken = replace(self, steps=self._steps(block, body), newest=block.inertial(body))
+        newest = block.inertial(body)
+        shaken = replace(self, steps=self._steps(block, newest), newest=newest)
         if block.rest or not block.samples[0]:
             return shaken
         kept = float(np.exp(-block.elapsed / MEMORY))
         variance = block.scatter(body)[0] / block.samples[0] - noise**2
-        force = shaken.newest[:3]
+        force = newest[:3]
         return replace(
             shaken,
             ringing=kept * self.ringing + 3.0 * variance * block.elapsed,
             inertial=kept * self.inertial + float(force @ force) * block.elapsed,
         )
 
-    def _steps(self, block: Block, body: FloatArray) -> FloatArray:
-        """Return `steps` after a block."""
-        step = (block.inertial(body) - self.newest).reshape(2, 3)
+    def _steps(self, block: Block, inertial: FloatArray) -> FloatArray:
+        """Return `steps` after a block, given its inertial wrench (6,)."""
+        step = (inertial - self.newest).reshape(2, 3)
         return np.asarray(np.exp(-block.elapsed / LASTS) * self.steps + np.sum(step**2, axis=1))
 
     def rung(self, block: Block, body: FloatArray) -> FloatArray:
@@ -85,7 +86,8 @@ class Sway:
         """
         if not self.rings:
             return np.zeros(6)
-        std = MEAN * min(self.ratio, 1.0) * np.sqrt(self._steps(block, body) / 3.0)
+        steps = self._steps(block, block.inertial(body))
+        std = MEAN * min(self.ratio, 1.0) * np.sqrt(steps / 3.0)
         return np.repeat(std, 3)
 
     @property
