@@ -139,31 +139,16 @@ def disagreement(pieces: Pieces) -> FloatArray:
     The pieces are of [A n e], n being what the description explains of the efforts e.
     """
     scale = np.ones(pieces.counts.shape[1])
-    plain = _scaled(pieces, scale)
-    known = plain.errors(plain)
+    known = _errors_under(pieces, scale)
     products, counts = (x.sum(axis=0, keepdims=True) for x in (pieces.products, pieces.counts))
     whole = Pieces(products, counts, pieces.positive)
-
-    def told(errors: FloatArray, scale: FloatArray, joint: int) -> bool:
-        if scale[joint] < 0.0:
-            return True
-        # With an extreme factor this joint feels links that no other feels, or none.
-        for factor in (SIZES[0], SIZES[-1]):
-            own = scale.copy()
-            own[joint] = factor
-            apart = _scaled(pieces, own)
-            if not clearly_better(errors, apart.errors(apart)):
-                return False
-        return True
-
     while np.sum(scale != 1.0) <= len(scale) / 2:
         better = []
         for joint in np.flatnonzero(scale == 1.0).tolist():
             found = _likeliest(whole, scale, joint)
             if _is_odd(found[joint]):
-                scaled = _scaled(pieces, found)
-                errors = scaled.errors(scaled)
-                if shows(errors, known) and told(errors, found, joint):
+                errors = _errors_under(pieces, found)
+                if shows(errors, known) and _felt_together(pieces, errors, found, joint):
                     better.append((float(np.mean(known[0] - errors[0])), found, errors))
         if not better:
             return scale
@@ -177,12 +162,11 @@ def unsure(pieces: Pieces, channels: Sequence[str]) -> str:
     The pieces are those in which `disagreement` has found none.
     """
     ones = np.ones(len(channels))
-    plain = _scaled(pieces, ones)
-    known = plain.errors(plain)
+    known = _errors_under(pieces, ones)
 
     def hidden(joint: int, factor: float) -> bool:
-        wrong = _scaled(pieces, np.where(np.arange(len(ones)) == joint, factor, ones))
-        if shows(known, wrong.errors(wrong)):
+        wrong = np.where(np.arange(len(ones)) == joint, factor, ones)
+        if shows(known, _errors_under(pieces, wrong)):
             return False
         products = pieces.products.copy()
         products[:, joint, -1] *= factor
@@ -266,6 +250,25 @@ def _is_odd(factor: float) -> bool:
     """
     told = 2.0 * SIZES[0] < factor < 0.5 * SIZES[-1]
     return bool(factor < 0.0 or (told and not LIKELY[0] < factor < LIKELY[1]))
+
+
+def _felt_together(pieces: Pieces, errors: FloatArray, scale: FloatArray, joint: int) -> bool:
+    """Tell whether a joint feels the links that others feel, by its factor in `scale` (k,).
+
+    `errors` are those under `scale`. A reversed sign counts by itself.
+    """
+    if scale[joint] < 0.0:
+        return True
+    # With an extreme factor this joint feels links that no other feels, or none.
+    extremes = np.tile(scale, (2, 1))
+    extremes[:, joint] = SIZES[0], SIZES[-1]
+    return all(clearly_better(errors, _errors_under(pieces, each)) for each in extremes)
+
+
+def _errors_under(pieces: Pieces, scale: FloatArray) -> FloatArray:
+    """Return `Pieces.errors` of channels whose efforts are as `_scaled` takes them."""
+    scaled = _scaled(pieces, scale)
+    return scaled.errors(scaled)
 
 
 def _likeliest(whole: Pieces, scale: FloatArray, joint: int) -> FloatArray:

@@ -275,7 +275,7 @@ class ExcitationMonitor:
             specific_force=self._specific_force,
             unexplained=claim.unexplained,
             rate=self._rate,
-            tool_covariance=claim.without_tool[2],
+            tool_covariance=claim.without_tool.by_tool,
             pose_variance=model.pose.variance(claim.belief.body),
             total=claim.belief.body,
             mixing=np.pad(mixing[..., seen], ((0, 0), (0, 0), (0, len(here)))),

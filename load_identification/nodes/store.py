@@ -127,8 +127,8 @@ def _stored(document: Any) -> Stored:
         play = section.get('play')
         if play is not None:
             play = vector(play, 'offset.play', 6, 0.0, LARGEST)
-        its = {'play': play, 'frame': _frame(section, 'offset')}
-        offset = OffsetPrior(*quantity, noise, pose, of_errors_of(section), **its)
+        frame, of_errors = _frame(section, 'offset'), of_errors_of(section)
+        offset = OffsetPrior(*quantity, noise, pose, of_errors, play=play, frame=frame)
     section = field(document, 'tool')
     if section is not None:
         value, covariance, stamp = _quantity(section, 'tool', 10)

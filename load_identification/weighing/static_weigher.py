@@ -85,7 +85,7 @@ class StaticWeigher:
         self.memory = Memory()
         """Masses published, and what was known then."""
         self._change: tuple[int, float] | None = None
-        # The second: stamp from which on no event has been reported [ns].
+        # Slow noise [N, N m], and the stamp from which on no event has been reported [ns].
         self._slow, self._eventless = np.zeros(6), 0
         self._shown = np.full(6, np.nan)
         self.forget()
@@ -257,7 +257,7 @@ class StaticWeigher:
         if calibrated is not None:
             stamp = max(stamp, calibrated.stamp)
         belief = self._estimator.without_load()
-        self._play(belief)
+        self._note_play(belief)
         return Known(belief, stamp, travelled)
 
     def average(self, since: int) -> StaticPose:
@@ -283,13 +283,13 @@ class StaticWeigher:
         known = self._known or self._known_now()
         if not known.belief.model.systematic.suits(block):
             raise NotAtRestError('the robot has just become known: no estimate with it yet')
-        rest = rest.with_play(self._play(known.belief), gravity)
+        rest = rest.with_play(self._note_play(known.belief), gravity)
         return Pose(rest, block, gravity, known, self._motion.travelled)
 
-    def _play(self, belief: Belief) -> FloatArray:
-        """Return the play (6,) of the channels of which motion has shown it, lately or once.
+    def _note_play(self, belief: Belief) -> FloatArray:
+        """Note and return the play (6,) of the channels of which motion has shown it, or once had.
 
-        It is noted at each rest: an arm that moves without a load shows none, and loses it.
+        At each rest, because an arm that moves without a load shows none, and loses it.
         """
         self._shown = play.shown(belief, self._shown)
         calibrated = self._estimator.sensor_offset.calibrated
@@ -344,7 +344,7 @@ class StaticWeigher:
         belief = self._estimator.without_load()
         if block is not None:
             of_errors = errors_in_reading(tool, block, belief.model.systematic)
-        size = self._play(belief)
+        size = self._note_play(belief)
         rest = rest.with_play(size, gravity)
         read = offset_read(rest, wrench, gravity, tool, of_errors, self.noise)
         return replace(read, frame=self._estimator.frame, play=size if size.any() else None)

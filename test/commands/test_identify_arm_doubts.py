@@ -15,11 +15,19 @@ from load_identification.arm.description import heavy_joints, with_bodies
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.interface.program import DONE, NOT_DONE, UNUSABLE
 from load_identification.simulation.robots import PinocchioArm
+from load_identification.typing_aliases import FloatArray
 
 
 @pytest.fixture(scope='module')
 def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return arm_bag(tmp_path_factory.mktemp('arm') / 'bag', *moved(1, 2.0))
+
+
+def moved_ideally() -> tuple[FloatArray, ...]:
+    """Return times, position, velocity and effort of a motion without friction and noise."""
+    times, q, qd, _ = moved(1, 15.0)
+    motion = q, qd, np.gradient(qd, times, axis=0)
+    return times, q, qd, PinocchioArm(TRUTH, GRAVITY).torque(motion)
 
 
 @pytest.mark.usefixtures('unchosen')
@@ -115,9 +123,7 @@ def test_an_error_as_large_as_what_was_measured_is_no_identified_arm(
 def test_links_that_are_known_already_are_predicted_no_better(
     tmp_path: Path, command: Command
 ) -> None:
-    times, q, qd, _ = moved(1, 15.0)
-    motion = q, qd, np.gradient(qd, times, axis=0)
-    effort = PinocchioArm(TRUTH, GRAVITY).torque(motion)
+    times, q, qd, effort = moved_ideally()
     late = times > 10.2
     # What is fitted is three times as large as the description, and what is predicted is not.
     effort[~late] *= 3.0
@@ -133,11 +139,9 @@ def test_links_that_are_known_already_are_predicted_no_better(
 def test_a_simulated_arm_is_identified_whose_description_is_the_truth(
     tmp_path: Path, command: Command
 ) -> None:
-    times, q, qd, _ = moved(1, 15.0)
-    motion = q, qd, np.gradient(qd, times, axis=0)
+    times, q, qd, effort = moved_ideally()
     # Noise alone decides which of the two predicts better.
-    noise = np.random.default_rng(1).normal(0.0, 0.1, q.shape)
-    effort = PinocchioArm(TRUTH, GRAVITY).torque(motion) + noise
+    effort += np.random.default_rng(1).normal(0.0, 0.1, q.shape)
     path = arm_bag(tmp_path / 'simulated', times, q, qd, effort, urdf=TRUTH)
     status, out, _ = command(path, '--cutoff', 10)
     assert status == DONE, out

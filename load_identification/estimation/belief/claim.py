@@ -20,7 +20,7 @@ from load_identification.estimation.belief.error_budget import (
 )
 from load_identification.estimation.belief.error_scales import conflict, like_a_tilt, unlikely
 from load_identification.estimation.belief.remedies import Error, remedies
-from load_identification.estimation.belief.tool import BODY, Tool
+from load_identification.estimation.belief.tool import BODY, Tool, WithoutTool
 from load_identification.estimation.identifiability import Excitation, Identifiability, judge
 from load_identification.estimation.measurement import (
     PARAMETERS,
@@ -97,19 +97,20 @@ class Claim:
         return self.tool.within(self.belief)
 
     @cached_property
-    def without_tool(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def without_tool(self) -> WithoutTool:
         """Parameters of the payload, their covariance, and its part by the tool alone."""
-        return self._within[0].taken_off(*self._within[1:])
+        tool, found, names = self._within
+        return tool.taken_off(found, names)
 
     @property
     def parameters(self) -> FloatArray:
         """Inertial parameters of the payload, (10,)."""
-        return self.without_tool[0]
+        return self.without_tool.parameters
 
     @cached_property
     def covariance(self) -> FloatArray:
         """Covariance of parameters and offset in the linear problem, (16, 16)."""
-        covariance = self.without_tool[1].copy()
+        covariance = self.without_tool.covariance.copy()
         covariance[BODY, BODY] += np.diag(self._alike) + self._held_back
         return covariance
 
@@ -148,7 +149,7 @@ class Claim:
     def _split(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Values, std and budget (4, 10) of the linear problem, and the factor on the std."""
         found = self.belief.knowledge
-        parts = [self.covariance[BODY, BODY], found.noise, found.drift, self.without_tool[2]]
+        parts = [self.covariance[BODY, BODY], found.noise, found.drift, self.without_tool.by_tool]
         values, deviations = in_message_order(self.parameters, np.array(parts))
         split = budget(*(deviations**2))
         more = (self.conflict - 1.0) * split[CALIBRATION]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -92,6 +92,17 @@ class Within:
     """Load under which the pose field acted, (10,)."""
 
 
+class WithoutTool(NamedTuple):
+    """What is known of the payload."""
+
+    parameters: FloatArray
+    """(10,)."""
+    covariance: FloatArray
+    """Of payload and offset together, (16, 16)."""
+    by_tool: FloatArray
+    """The part of it that comes from the tool alone, (10, 10)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tool:
     """A body that is subtracted from the payload."""
@@ -123,9 +134,7 @@ class Tool:
         shared = replace(shared, alone=shared.alone + (along * other) @ along.T)
         return replace(self, shared=shared), *with_field(belief)
 
-    def taken_off(
-        self, found: Knowledge, names: Sequence[str]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def taken_off(self, found: Knowledge, names: Sequence[str]) -> WithoutTool:
         """Subtract the tool from the estimate of tool and payload together.
 
         Parameters
@@ -133,20 +142,11 @@ class Tool:
         found : Knowledge
         names : sequence of str
             Names of its systematic errors.
-
-        Returns
-        -------
-        parameters : (10,) array
-            Parameters of the payload.
-        covariance : (16, 16) array
-            Joint covariance of payload and offset.
-        part : (10, 10) array
-            The part of it that comes from the tool alone.
         """
         its, covariance = self.shared, found.covariance.copy()
         if its is None or not set(its.names) <= set(names):
             covariance[BODY, BODY] += self.covariance
-            return found.body - self.parameters, covariance, self.covariance
+            return WithoutTool(found.body - self.parameters, covariance, self.covariance)
         places = _places(its.names, names)
         by_errors, covariance = _split(found, places)
         by_errors[BODY] -= its.by_errors
@@ -154,7 +154,7 @@ class Tool:
         covariance[BODY, BODY] += its.alone
         # Better present estimates of the errors correct the tool as well.
         tool = self.parameters + its.by_errors @ (found.errors[places] - its.errors)
-        return found.body - tool, covariance, its.alone
+        return WithoutTool(found.body - tool, covariance, its.alone)
 
     def by_errors(self, names: Sequence[str]) -> FloatArray:
         """Return the derivative (10, N) by errors of these names; zeros: independent of them."""
