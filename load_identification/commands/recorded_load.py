@@ -20,6 +20,7 @@ from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.payload_estimate import (
     UNKNOWN_STD,
     CalibrationValue,
+    PayloadEstimate,
     Withheld,
 )
 from load_identification.interface.files import read_description
@@ -29,8 +30,9 @@ from load_identification.interface.node_table import BEHIND_JOINTS, NODES, nobod
 from load_identification.interface.output import check_output, write_output
 from load_identification.interface.parameter_file import from_yaml, read_sections
 from load_identification.interface.parameters import CONVENTIONS, Parameters, check
-from load_identification.recordings.identification import Identification, identify
+from load_identification.recordings.identification import identify
 from load_identification.recordings.reader import Topics, open_recording
+from load_identification.recordings.result import Identification
 from load_identification.recordings.static_identification import identify_poses
 from load_identification.report.page import check_folder
 from load_identification.report.recorder import Recorder
@@ -39,6 +41,7 @@ from load_identification.report.tables import (
     OFFSETS,
     PARAMETERS,
     by_time,
+    group_in_words,
     interval_table,
     offset_title,
 )
@@ -92,6 +95,14 @@ def print_report(console: Console, result: Identification, samples: str = '') ->
         f'{result.start / NS:.3f}',
         [f'{seconds:.2f} s  {words}' for seconds, words in happened],
     )
+    _print_list(
+        console,
+        'Loads before, as last identified: seconds after the first sample',
+        [
+            f'until {(load.until - result.start) / NS:.2f} s  {_mass_and_centre(load.estimate)}'
+            for load in result.earlier
+        ],
+    )
     console.print(offset_title(result.by_efforts), style='bold')
     console.print(
         interval_table(OFFSETS, result.offset, result.offset_std, result.offset_known, 'not known')
@@ -113,6 +124,16 @@ def print_report(console: Console, result: Identification, samples: str = '') ->
     console.print(f'Samples    {samples or f"{result.used} used, filtered, {rate}"}')
     if not samples:
         console.print(f'Dropped    {in_words(result.dropped) or "none"}')
+
+
+def _mass_and_centre(estimate: PayloadEstimate) -> str:
+    """Return mass and centre of mass as text, as far as they are identified."""
+    places = {'mass': slice(0, 1), 'centre of mass': slice(1, 4)}
+    return ', '.join(
+        f'{name} {group_in_words(group, list(estimate.values[at]), list(estimate.std[at]), ", ")}'
+        for group, (name, at) in zip(PARAMETERS, places.items(), strict=False)
+        if estimate.identified[at].all()
+    )
 
 
 def error_words(name: str, found: CalibrationValue) -> str:

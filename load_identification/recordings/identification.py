@@ -3,104 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from load_identification.errors import FrameError, RecordingError
-from load_identification.estimation.events import Event
-from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
+from load_identification.estimation.events import MOST_EVENTS, EventKind
+from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
-from load_identification.interface.files import line, numbers
 from load_identification.interface.messages import NS
 from load_identification.interface.names import in_words
-from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import with_frame
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import Observer, PayloadStage, WristFront
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Chunk, RecordingReader
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+from load_identification.recordings.result import EarlierLoad, Identification
+from load_identification.typing_aliases import IntArray
 
+LOOK_NS = NS
+"""Time between looks at the estimate, for that of a load that changes later [ns]."""
 
-@dataclass(frozen=True)
-class Identification:
-    """Result of identifying the payload in a recording."""
-
-    estimate: PayloadEstimate
-    start: int
-    """Stamp of the first sample, or of the first one after a jump back [ns]."""
-    used: int
-    """Number of filtered samples used."""
-    dropped: Counter[str]
-    """Samples dropped, by reason."""
-    absent_channels: tuple[str, ...]
-    """Wrench channels without a signal."""
-    events: tuple[Event, ...] = ()
-    """The last detected changes of load or sensor."""
-    remarks: tuple[str, ...] = ()
-    """Units that cannot be, a delay between the streams, and motion that would have helped."""
-    parameters: Parameters = field(default_factory=Parameters)
-    """Parameters valid for the kind of sensing used."""
-    by_efforts: bool = False
-    """Whether the wrench is computed from efforts of joints or legs."""
-
-    @property
-    def offset(self) -> FloatArray:
-        """Offset of the raw wrench, (6,) [N, N m]."""
-        return CONVENTIONS[self.parameters.wrench_convention] * self.estimate.offset
-
-    @property
-    def offset_std(self) -> FloatArray:
-        """Standard deviation of the offset, (6,) [N, N m]."""
-        return np.sqrt(np.diag(self.estimate.covariance)[-6:])
-
-    @property
-    def offset_known(self) -> BoolArray:
-        """Whether each offset is known, (6,)."""
-        return self.offset_std < UNKNOWN_STD
-
-    def estimate_file(self) -> str:
-        """Return the text of the estimate file: YAML, with null for unknown values.
-
-        Mass, centre of mass, and inertia about it as xx xy xz yy yz zz, in the axes of the sensor
-        frame S [kg, m, kg m²]; the offset of the raw wrench, corrected = raw − offset, and the
-        residuals of force and torque [N, N m]; the number of filtered samples, and of samples
-        dropped, by reason.
-        """
-        estimate = self.estimate
-        values = _known(estimate.values, estimate.identified)
-        std = _known(estimate.std, estimate.std < UNKNOWN_STD)
-        offset, offset_std = (_known(x, self.offset_known) for x in (self.offset, self.offset_std))
-        force, torque = _known(estimate.residual_rms, np.ones(2, dtype=bool))
-
-        def part(columns: slice) -> dict[str, list[Any]]:
-            identified = estimate.identified[columns].tolist()
-            return {'value': values[columns], 'std': std[columns], 'identified': identified}
-
-        sections = {
-            'frame': estimate.frame,
-            'mass': {key: value[0] for key, value in part(slice(0, 1)).items()},
-            'center_of_mass': part(slice(1, 4)),
-            'inertia_about_center_of_mass': part(slice(4, 10)),
-            'offset': {'value': offset, 'std': offset_std},
-            'residual_rms': {'force': force, 'torque': torque},
-            'samples': {
-                'used': self.used,
-                'dropped': {reason: n for reason, n in sorted(self.dropped.items()) if n},
-            },
-        }
-        return ''.join(f'{name}: {line(content)}\n' for name, content in sections.items())
-
-
-def _known(values: FloatArray, known: BoolArray) -> list[float | None]:
-    """Return numbers with nine significant digits, None for unknown ones and not finite ones."""
-    both = zip(numbers(values), known & np.isfinite(values), strict=True)
-    return [value if its else None for value, its in both]
+AFRESH = (EventKind.STAMPS_JUMPED_BACK, EventKind.SENSOR_FRAME_CHANGED)
+"""Events after which stamps or axes are not those of the loads before."""
 
 
 class Identifier(ABC):
@@ -123,6 +50,10 @@ class Identifier(ABC):
         self._needed: Sequence[str] = ()
         """Joints required for identification, once known."""
         self._start = self._newest = 0
+        self._earlier: deque[EarlierLoad] = deque(maxlen=MOST_EVENTS)
+        self._identified: PayloadEstimate | None = None
+        self._looked = self._seen = 0
+        """Stamp of the newest sample at the last look [ns]; number of the last event seen."""
 
     @abstractmethod
     def update(self, chunk: Chunk) -> None:
@@ -152,6 +83,22 @@ class Identifier(ABC):
             self._start = int(stamps[0])
         self._newest = int(stamps[-1])
 
+    def look(self) -> None:
+        """Keep the last estimate of a load that has changed."""
+        estimator = self._payload.estimator
+        for event in estimator.events.since(self._seen):
+            self._seen = event.number
+            if event.kind in AFRESH:
+                self._earlier.clear()
+                self._identified = None
+            elif event.kind.changes_load and self._identified is not None:
+                self._earlier.append(EarlierLoad(event.stamp, self._identified))
+                self._identified = None
+        if not 0 <= estimator.newest - self._looked < LOOK_NS:
+            self._looked, estimate = estimator.newest, estimator.estimate()
+            if estimate is not None and estimate.identified[0]:
+                self._identified = estimate
+
     def result(self) -> Identification:
         """Return the result.
 
@@ -173,6 +120,7 @@ class Identifier(ABC):
             dropped=dropped,
             absent_channels=self.absent_channels,
             events=estimator.events.since(0),
+            earlier=tuple(self._earlier),
             remarks=tuple(filter(None, remarks)),
             parameters=self._parameters,
             by_efforts=self.by_efforts,
@@ -344,5 +292,6 @@ def identify(
             identifier = efforts.joint_identifier(recording, parameters, arm_model, observer)
     for chunk in recording.chunks():
         identifier.update(chunk)
+        identifier.look()
         progress(len(chunk))
     return identifier.result()

@@ -19,9 +19,9 @@ from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.model.plausible_positions import beyond_limits, beyond_words
 from load_identification.model.robot import FrameMotion, Robot, tilted
 from load_identification.pipeline import settings
-from load_identification.recordings.identification import Identification
 from load_identification.recordings.odd_lines import UNITS, outlier, repeated, zeroed
 from load_identification.recordings.poses import Poses, read_poses
+from load_identification.recordings.result import Identification
 from load_identification.recordings.static_scatter import likeliest, widened
 from load_identification.typing_aliases import FloatArray
 

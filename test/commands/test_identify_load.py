@@ -45,7 +45,7 @@ from load_identification.estimation.payload_estimate import (
 from load_identification.interface.batches import JointBatch
 from load_identification.interface.program import NOT_DONE
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.recordings.identification import Identification
+from load_identification.recordings.result import Identification
 from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.sensors import Recording, SensorModel, aluminium_block
 

@@ -24,7 +24,7 @@ from load_identification.interface.parameter_file import from_yaml
 from load_identification.interface.parameters import Parameters
 from load_identification.nodes import store
 from load_identification.parallel.geometry_file import read_geometry
-from load_identification.recordings.identification import Identification
+from load_identification.recordings.result import Identification
 from load_identification.weighing.catalogue import LIMIT, catalogue_from, load_catalogue
 
 READERS: dict[str, Callable[[Path], object]] = {

@@ -30,8 +30,8 @@ from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
 from load_identification.commands.identify_load import main
 from load_identification.interface.parameters import Parameters
-from load_identification.recordings.identification import Identification
 from load_identification.recordings.reader import MOST_MESSAGES, TRANSFORMS, Topics, open_recording
+from load_identification.recordings.result import Identification
 from load_identification.simulation.sensors import Recording
 
 SENSOR = re.compile(

@@ -21,8 +21,8 @@ from bags import (
 )
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
-from load_identification.recordings.identification import Identification
 from load_identification.recordings.library import LIBRARIES
+from load_identification.recordings.result import Identification
 from load_identification.simulation.sensors import Recording
 
 pytest.importorskip('rosbag2_py')

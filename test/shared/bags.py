@@ -23,7 +23,7 @@ from load_identification.commands.identify_load import main
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.recordings import reader
-from load_identification.recordings.identification import Identification, identify
+from load_identification.recordings.identification import identify
 from load_identification.recordings.reader import (
     CHUNK,
     DESCRIPTION,
@@ -32,6 +32,7 @@ from load_identification.recordings.reader import (
     Topics,
     open_recording,
 )
+from load_identification.recordings.result import Identification
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import Recording
 

@@ -21,8 +21,9 @@ from ros_pipeline import PLAYS, Pipeline
 from load_identification.commands.recorded_load import print_report
 from load_identification.estimation.events import EventKind
 from load_identification.interface.parameters import Parameters
-from load_identification.recordings.identification import Identification, WristIdentifier
+from load_identification.recordings.identification import WristIdentifier
 from load_identification.recordings.reader import Chunk, Topics, open_recording
+from load_identification.recordings.result import Identification
 
 SPEED = 20.0
 

@@ -19,7 +19,7 @@ from load_identification.estimation.events import Event, EventKind
 from load_identification.interface.names import INTERVAL
 from load_identification.model.robot import Robot
 from load_identification.nodes.client.monitor import MonitorState
-from load_identification.recordings.identification import Identification
+from load_identification.recordings.result import Identification
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import (
