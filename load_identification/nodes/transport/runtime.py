@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import functools
 import gc
@@ -238,6 +239,8 @@ def run(called: str, make: Callable[[], Program]) -> int:
         faulthandler.cancel_dump_traceback_later()
         for number in END_SIGNALS:
             # Python drops its handlers when it ends: one more signal would then kill the process.
+            # In C first, because Python complains of one that comes just before its own call.
+            ctypes.CDLL(None).signal(number, ctypes.c_void_p(signal.SIG_IGN))
             signal.signal(number, signal.SIG_IGN)
     return 0
 
