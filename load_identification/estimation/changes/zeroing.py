@@ -19,6 +19,10 @@ ZERO, CURVED, STRAIGHT = 4.0, 0.1, 0.03
 """A reading is on the way between two others within `ZERO` standard deviations plus a share of
 their distance: `CURVED` in any motion, `STRAIGHT` at rest [-]."""
 
+OVERSHOOT = 0.1
+"""Share of a step by which a reading that the filter passes may exceed it, for less than the time
+of a block at either end [-]. The differentiator's polynomial overshoots by 9 %."""
+
 CLEARLY = 2.0
 """Factor by which a reading must exceed `ZERO` to be none of zero [-]."""
 
@@ -41,6 +45,8 @@ class Zeroing:
         self.strayed = False
         """Whether the sensor of an arm at rest read what is not between the reading before and
         zero: a gripper has closed before a driver zeroed."""
+        self._beyond = ''
+        """Whether the last of those readings was beyond the `start` or the `end` of that way."""
         for block in passed[-NEAR // 2 :]:
             # The arm may have come to rest only just before.
             self.still = True
@@ -56,7 +62,15 @@ class Zeroing:
             std = _std(before, expected.covariance, block)
             zero = np.where(live, 0.0, expected.wrench)
             reading = np.where(live, block.wrench, expected.wrench)
-            self.strayed = not _on_the_way(reading, expected.wrench, zero, std, STRAIGHT)
+            ends = expected.wrench, zero
+            if not _on_the_way(reading, *ends, std, STRAIGHT, OVERSHOOT):
+                self.strayed = True
+                return
+            between = _on_the_way(reading, *ends, std, STRAIGHT)
+            near = [float(np.linalg.norm((reading - end) / std)) for end in ends]
+            beyond = '' if between else 'start' if near[0] < near[1] else 'end'
+            self.strayed = bool(beyond) and beyond == self._beyond
+            self._beyond = beyond
 
     def read_zero(self, belief: Belief) -> bool:
         """Return whether the sensor read zero in or between blocks, given a belief's offset."""
@@ -98,12 +112,21 @@ def _std(belief: Belief, covariance: FloatArray, block: Block) -> FloatArray:
 
 
 def _on_the_way(
-    reading: FloatArray, start: FloatArray, end: FloatArray, std: FloatArray, share: float
+    reading: FloatArray,
+    start: FloatArray,
+    end: FloatArray,
+    std: FloatArray,
+    share: float,
+    beyond: float = 0.0,
 ) -> bool:
-    """Return whether a reading is on the way between two others, all (6,) [N, N m]."""
+    """Return whether a reading is on the way between two others, all (6,) [N, N m].
+
+    `beyond` is the share of that way by which it may exceed it.
+    """
     step = end - start
     scaled = step / std
     length = float(scaled @ scaled)
-    part = np.clip((reading - start) / std @ scaled / length, 0.0, 1.0) if length else 0.0
+    part = (reading - start) / std @ scaled / length if length else 0.0
+    part = np.clip(part, -beyond, 1.0 + beyond)
     away = np.abs(start + part * step - reading)
     return bool(np.all(away < ZERO * std + share * np.abs(step)))

@@ -199,3 +199,13 @@ def test_a_part_that_slips_for_a_second_is_not_estimated_while_it_does(seed: int
     worst = np.abs(np.concatenate(errors))
     assert worst.size > 200
     assert worst.max() < 3.4
+
+
+@pytest.mark.parametrize('seed', [33, 44])
+def test_a_sensor_zeroed_at_rest_is_no_load_though_the_filter_overshoots_the_step(
+    seed: int,
+) -> None:
+    """In these runs a block ends where the filter goes beyond the reading before, by 5 %."""
+    found = scenarios.run(scenarios.SCENARIOS['re-zero to zero, tool down'], seed)
+    assert set(found.names) == {EventKind.CHANGE_DETECTED, EventKind.OFFSET_CHANGED}
+    assert not found.false_load
