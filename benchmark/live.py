@@ -1,6 +1,6 @@
 """What the live pipeline costs, beside a subscriber that does nothing.
 
-    python benchmark/live.py [--seconds 60] [--everything | --compensated one|alone]
+    python benchmark/live.py [--seconds 60] [--everything]
 
 Three processes for the time given: a feeder that publishes /joint_states and /wrench of the
 simulated arm at 1 kHz each, a plain rclpy subscriber to both with empty callbacks, and the
@@ -12,12 +12,6 @@ With --everything: what it costs to be watched. Two pipelines hear the feeder; o
 below its namespace has a subscriber, best effort for the streams, as in the RViz configuration;
 with --reliable all are reliable, which costs an acknowledgement per message, 2000 a second of
 synchronized/* alone. Printed: the ratio of their CPU times.
-
-With --compensated one or alone: how late `wrench_compensated` is behind the raw wrench, from its
-publication to the arrival of the compensated one by the clocks of the middleware, with no other
-process than feeder, listener and the one that publishes it. Then, for as long again, what it costs
-in CPU time of the empty subscriber: on top of a pipeline to which nobody listens (one), or of the
-process compensation_node at 500 Hz (alone).
 """
 
 from __future__ import annotations
@@ -26,13 +20,11 @@ import argparse
 import json
 import os
 import random
-import struct
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
 
@@ -49,7 +41,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
-from load_identification.interface.messages import NS, set_stamp, set_wrench, stamp_of
+from load_identification.interface.messages import set_stamp, set_wrench, stamp_of
 from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
     LATCHED_QOS,
@@ -58,7 +50,6 @@ from load_identification.nodes.transport.subscriptions import (
 )
 from load_identification.simulation.motions import puma_recording
 from load_identification.simulation.robots import puma_description
-from load_identification.typing_aliases import FloatArray
 
 RATE = 1000.0
 WARM_UP = 3.0
@@ -149,6 +140,12 @@ class Listener(Node):
         status: DiagnosticStatus
         for status in message.status:
             self.details |= {item.key: item.value for item in status.values}
+
+
+def use_own_domain() -> None:
+    """Keep to a ROS domain of this machine, drawn unless one is given."""
+    os.environ.setdefault('ROS_DOMAIN_ID', str(random.randrange(1, 102)))
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 
 
 def cpu_seconds(process: subprocess.Popen[str]) -> float:
@@ -272,113 +269,12 @@ def measure_watched(seconds: float, reliable: bool, extra: Sequence[str]) -> boo
     return mine <= 1.3 * quiet and all(heard.values())
 
 
-def times(subscription: Any) -> dict[int, tuple[int, int]]:
-    """Return by stamp when the messages that wait were published and arrived [ns]."""
-    found = {}
-    handle = subscription.handle
-    with handle:
-        while (taken := handle.take_message(subscription.msg_type, True)) is not None:
-            sec, nanosec = struct.unpack_from('<iI', taken[0], 4)
-            info = taken[1]
-            found[sec * NS + nanosec] = info['source_timestamp'], info['received_timestamp']
-    return found
-
-
-def hear(
-    topic: str, seconds: float, processes: Sequence[subprocess.Popen[str]]
-) -> tuple[int, FloatArray, FloatArray]:
-    """Feed processes, then end them; listen to what one of them makes of the raw wrench.
-
-    Returns
-    -------
-    count : int
-        Raw wrenches heard.
-    late : (n,) array
-        From the publication of each to the arrival of the compensated one [ms].
-    cost : (processes,) array
-        CPU time of each process, as a share of a core [-].
-    """
-    feeder = start(
-        *(str(Path(__file__)), '--role', 'feed', '--seconds', str(seconds + 2 * WARM_UP)),
-        *('--subscribers', str(max(len(processes) - 1, 1))),
-    )
-    rclpy.init()
-    node = Node('listener')
-    raw = node.create_subscription(WrenchStamped, '/wrench', lambda _: None, INPUT_QOS)
-    compensated = node.create_subscription(WrenchStamped, topic, lambda _: None, INPUT_QOS)
-    sent: dict[int, tuple[int, int]] = {}
-    came: dict[int, tuple[int, int]] = {}
-
-    def listen(duration: float) -> None:
-        end = time.monotonic() + duration
-        while time.monotonic() < end:
-            sent.update(times(raw))
-            came.update(times(compensated))
-            time.sleep(0.02)
-
-    try:
-        while not came and feeder.poll() is None:
-            listen(0.1)
-        listen(WARM_UP)
-        sent.clear()
-        came.clear()
-        before = [cpu_seconds(process) for process in processes]
-        listen(seconds)
-        after = [cpu_seconds(process) for process in processes]
-    finally:
-        for process in (feeder, *processes):
-            process.terminate()
-            process.wait()
-        rclpy.try_shutdown()
-    both = sorted(sent.keys() & came.keys())
-    late = np.array([1e-6 * (came[stamp][1] - sent[stamp][0]) for stamp in both])
-    return len(sent), late, np.subtract(after, before) / seconds
-
-
-def measure_compensated(seconds: float, alone: bool, extra: Sequence[str]) -> bool:
-    """Measure how late the compensated wrench is and what it costs; return whether it came."""
-    options = [*(extra or ['--ros-args']), '-p', 'compensate_inertia:=true']
-    if alone:
-        name, topic = 'compensation_node', f'{NAMESPACE}/wrench_compensated/alone'
-        options += ['-p', 'poll_rate:=500.0', '-r', f'wrench_compensated:={topic}']
-        options += ['-r', '__node:=alone']
-    else:
-        name, topic = 'load_identification', f'{WATCHED}/wrench_compensated'
-        options += ['-r', f'__ns:={WATCHED}']
-
-    def measured() -> subprocess.Popen[str]:
-        return start(*ENTRY, name, *options)
-
-    needed = [start(*PIPELINE, *extra)] if alone else []
-    heard, late, _ = hear(topic, seconds, [measured(), *needed])
-    others = [start(*PIPELINE, *extra), start(str(Path(__file__)), '--role', 'empty')]
-    mine, other, nothing = hear(topic, seconds, [measured(), *others])[2]
-    table = Table(title=f'compensated wrench, both topics at 1 kHz, {seconds:.0f} s')
-    table.add_column('what')
-    table.add_column('measured', justify='right')
-    table.add_row('raw wrenches heard, compensated ones of them', f'{heard}, {len(late)}')
-    for percent in (50, 90, 99, 100):
-        row = f'late behind the raw wrench, {percent} %, ms'
-        table.add_row(row, f'{np.percentile(late, percent):.2f}' if len(late) else 'nan')
-    cost = mine if alone else mine - other
-    table.add_row('CPU of the empty subscriber, % of a core', f'{100 * nothing:.1f}')
-    table.add_row('CPU of a pipeline nobody listens to, of that', f'{other / nothing:.2f}')
-    allowed = '' if alone else ', allowed 0.30'
-    table.add_row(f'CPU on top of it, of that{allowed}', f'{cost / nothing:.2f}')
-    table.add_row('load of the machine, last minute', f'{os.getloadavg()[0]:.1f}')
-    Console().print(table)
-    return bool(len(late))
-
-
 def main() -> int:
     """Run the measurement, or one of its processes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument('--seconds', type=float, default=60.0)
     parser.add_argument('--everything', action='store_true', help='what being watched costs')
     parser.add_argument('--reliable', action='store_true', help='with reliable subscribers alone')
-    parser.add_argument(
-        '--compensated', choices=('one', 'alone'), help='how late wrench_compensated is'
-    )
     parser.add_argument('--subscribers', type=int, default=2, help=argparse.SUPPRESS)
     roles = ('measure', 'empty', 'feed', 'watch')
     parser.add_argument('--role', choices=roles, default='measure')
@@ -390,12 +286,8 @@ def main() -> int:
     elif arguments.role == 'watch':
         watch(arguments.reliable)
     else:
-        os.environ.setdefault('ROS_DOMAIN_ID', str(random.randrange(1, 102)))
-        os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        if arguments.compensated:
-            alone = arguments.compensated == 'alone'
-            good = measure_compensated(arguments.seconds, alone, extra)
-        elif arguments.everything:
+        use_own_domain()
+        if arguments.everything:
             good = measure_watched(arguments.seconds, arguments.reliable, extra)
         else:
             good = measure(arguments.seconds, extra)
