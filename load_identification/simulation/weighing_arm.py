@@ -43,6 +43,8 @@ NOISE = 0.1
 """Standard deviation of each torque sample [N m]."""
 ENCODER_STEP = 1e-5
 """Step of the encoders [rad]."""
+LASTING = 0.8
+"""Time in which the correlation of wandering errors falls to 37 % [s]."""
 COULOMB = np.array(
     [[2.1, 1.7], [2.4, 2.0], [1.6, 1.3], [1.5, 1.8], [0.9, 0.7], [0.7, 0.8], [0.5, 0.4]]
 )
@@ -65,28 +67,24 @@ class Run:
     velocity: FloatArray
     torque: FloatArray
 
-    def wandering(self, seed: int, size: FloatArray, lasting: float = 0.8) -> Run:
+    def wandering(self, seed: int, size: FloatArray) -> Run:
         """Return the run with errors of the torques that wander, as of gears and friction.
 
-        `size` (7,) are their standard deviations, `lasting` is the time in which their correlation
-        falls to 37 % [N m, s].
+        `size` (7,) are their standard deviations [N m].
         """
-        kept = float(np.exp(-(self.stamps[1] - self.stamps[0]) / lasting))
+        kept = float(np.exp(-(self.stamps[1] - self.stamps[0]) / LASTING))
         steps = np.random.default_rng(seed).standard_normal(self.torque.shape)
         steps[1:] *= np.sqrt(1.0 - kept**2)
         error = scipy.signal.lfilter([1.0], [1.0, -kept], steps, axis=0)
         return replace(self, torque=self.torque + size * error)
 
-    def measured(
-        self, seed: int, noise: FloatArray | float = NOISE, begin: float = 0.0
-    ) -> EffortBatch:
-        """Return joint states with the noise of a seed, from a given time on [s]."""
-        torque = self.torque + noise * np.random.default_rng(seed).standard_normal(
-            self.torque.shape
-        )
+    def measured(self, seed: int, noise: FloatArray | float = NOISE) -> EffortBatch:
+        """Return joint states with the noise of a seed."""
+        drawn = np.random.default_rng(seed).standard_normal(self.torque.shape)
         position = np.round(self.position / ENCODER_STEP) * ENCODER_STEP
-        stamps = (np.round((self.stamps + begin) * NS)).astype(np.int64)
-        return EffortBatch(JOINTS, stamps, position, np.full_like(position, np.nan), torque)
+        stamps = np.round(self.stamps * NS).astype(np.int64)
+        velocity = np.full_like(position, np.nan)
+        return EffortBatch(JOINTS, stamps, position, velocity, self.torque + noise * drawn)
 
 
 def friction(velocity: FloatArray) -> FloatArray:
