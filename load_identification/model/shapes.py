@@ -77,7 +77,7 @@ class Shape:
     sides: FloatArray | None
     """Of the uniform cuboid of equal mass and moments, along the axes, (3,) [m]; None if there is
     none."""
-    cones: tuple[Cone, Cone, Cone]
+    cones: tuple[Cone, ...]
     """Of the three axes."""
 
 
@@ -107,7 +107,7 @@ def shape_of(
         moment_std=std,
         axes=axes,
         sides=cuboid_sides(body.mass, principal.moments, GAP_STANDARD_DEVIATIONS * std.max()),
-        cones=axis_cones(principal, turned, axes),
+        cones=tuple(axis_cone(k, principal, turned, axes[:, k]) for k in range(3)),
     )
 
 
@@ -154,25 +154,12 @@ def turned_covariance(inertia_covariance: FloatArray, axes: FloatArray) -> Float
     return np.asarray(turn.T @ inertia_covariance @ turn)
 
 
-def axis_cones(
-    principal: PrincipalInertia, turned: FloatArray, shown: FloatArray
-) -> tuple[Cone, Cone, Cone]:
-    """Return the 95 % cones of principal axes, to first order.
+def axis_cone(k: int, principal: PrincipalInertia, turned: FloatArray, shown: FloatArray) -> Cone:
+    """Return the 95 % cone of a principal axis k, to first order; it opens towards `shown` (3,).
 
-    Axis k leans towards axis j by ``v_j^T dI v_k / (I_k - I_j)``.
-
-    Parameters
-    ----------
-    principal : moments and axes.
-    turned : (6, 6) covariance of the inertia in these axes.
-    shown : (3, 3) axes that the cones open towards.
+    Axis k leans towards axis j by ``v_j^T dI v_k / (I_k - I_j)``. The covariance of the inertia
+    (6, 6) is turned to the principal axes, see `turned_covariance`.
     """
-    first, second, third = (_cone(k, principal, turned, shown[:, k]) for k in range(3))
-    return first, second, third
-
-
-def _cone(k: int, principal: PrincipalInertia, turned: FloatArray, shown: FloatArray) -> Cone:
-    """Return the cone of axis k."""
     moments, axes = principal.moments, principal.axes
     i, j = (k + 1) % 3, (k + 2) % 3
     axis = axes[:, k] if axes[:, k] @ shown >= 0.0 else -axes[:, k]

@@ -10,7 +10,7 @@ from load_identification.model.inertial_parameters import InertialParameters, Pr
 from load_identification.model.shapes import (
     LARGEST_ANGLE,
     Shape,
-    axis_cones,
+    axis_cone,
     cuboid_sides,
     ellipsoid_95,
     shape_of,
@@ -108,8 +108,9 @@ def test_cones_hold_the_axes_with_95_percent() -> None:
     held = np.zeros(3)
     for _ in range(drawn):
         found = principal(noisy(inertia, std, rng))
-        cones = axis_cones(found, turned_covariance(covariance, found.axes), found.axes)
-        for k, cone in enumerate(cones):
+        turned = turned_covariance(covariance, found.axes)
+        for k in range(3):
+            cone = axis_cone(k, found, turned, found.axes[:, k])
             assert cone.meaningful
             along, wide, narrow = cone.axes.T @ rotation[:, k]
             lean = np.array([wide, narrow]) / along / np.tan(cone.half_angles)
