@@ -247,7 +247,9 @@ class _Trial:
         if choice.tilted:
             columns.append(samples.tilts)
         if nominal:
-            columns.append(self._tilts(log, model.nominal[model.links], np.eye(3)))
+            columns.append(
+                weights(self._model, log.position, model.nominal[model.links], np.eye(3))
+            )
             ends = [log.measured - error, log.measured]
         columns += [np.where(known, end, 0.0)[..., None] for end in ends]
         whole = np.concatenate(columns, axis=2) * known[..., None]
@@ -270,7 +272,7 @@ class _Trial:
         values, start = model.nominal, np.append(model.nominal, np.zeros(2))
         across = _across(model.arm.gravity)
         for _ in range(2):
-            tilts = self._tilts(log, values[model.links], across)
+            tilts = weights(self._model, log.position, values[model.links], across)
             tilts = model.with_one_offset(log.seconds, tilts)
             columns = [rows, tilts, measured[..., None]]
             whole = (np.concatenate(columns, axis=2) / noise[:, None])[known]
@@ -304,15 +306,9 @@ class _Trial:
         log, model = log.select(slice(None, None, _stride(len(log.seconds)))), self._model
         nominal, one = model.nominal[model.links], partial(model.with_one_offset, log.seconds)
         links = one(model.link_rows(*log.motion))
-        tilts = one(self._tilts(log, nominal, _across(model.arm.gravity)))
+        tilts = one(weights(model, log.position, nominal, _across(model.arm.gravity)))
         log = replace(log, measured=one(log.measured))
         return _Samples(log, links[..., self._links], tilts, links @ nominal)
-
-    def _tilts(
-        self, log: FilteredRecording, links: FloatArray, directions: FloatArray
-    ) -> FloatArray:
-        """Return what 1 m/s^2 in each direction (d, 3) adds to links (10 J,), (n, k, d)."""
-        return weights(self._model, log.position, links, directions)
 
 
 class _Samples(NamedTuple):
