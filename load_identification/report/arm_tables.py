@@ -21,24 +21,13 @@ ROUNDING = 1e-9
 """Smaller magnitudes are rounding errors, as no quantity of an arm is as small [SI units]."""
 
 
-def link_table(estimate: ArmEstimate) -> Table:
-    """Make the table of all links' ten parameters, in SI units."""
-    table = _table('parameter', ('nominal', 'written', 'estimate', '± 95 %'))
-    return _filled(table, estimate, range(10 * len(estimate.model.arm.joints)), 10, nominal=True)
-
-
-def other_table(estimate: ArmEstimate) -> Table:
-    """Make the table of all other parameters, friction and offsets, in SI units."""
-    first, joints = 10 * len(estimate.model.arm.joints), len(estimate.model.arm.joints)
-    others = range(first, len(estimate.names))
-    table = _table('parameter', ('written', 'estimate', '± 95 %'))
-    return _filled(table, estimate, others, max(1, len(others) // joints), nominal=False)
-
-
-def _filled(
-    table: Table, estimate: ArmEstimate, parameters: Sequence[int], section: int, nominal: bool
-) -> Table:
-    """Add a row per parameter and a line after every section."""
+def parameter_table(estimate: ArmEstimate, links: bool) -> Table:
+    """Make the table of all links' ten parameters, or of friction and offsets, in SI units."""
+    first, joints = estimate.model.links.stop, len(estimate.model.arm.joints)
+    parameters = range(first) if links else range(first, len(estimate.names))
+    section = max(1, len(parameters) // joints)
+    headings = ('nominal',) * links + ('written', 'estimate', '± 95 %')
+    table = _table('parameter', headings)
     table.add_column('determined', min_width=len(IDENTIFIABLE))
     number = {row: str(k) for k, row in enumerate(estimate.combined, start=1)}
     for count, i in enumerate(parameters, start=1):
@@ -49,7 +38,7 @@ def _filled(
             kind = f'in no. {", ".join(number[row] for row in rows)}'
         table.add_row(
             estimate.names[i],
-            *([three_digits(estimate.model.nominal[i])] if nominal else []),
+            *([three_digits(estimate.model.nominal[i])] if links else []),
             three_digits(estimate.consistent[i]),
             *(
                 with_interval(estimate.values[rows[0]], estimate.std[rows[0]])
@@ -178,11 +167,11 @@ def print_session(console: Console, session: Session, parameters: bool) -> None:
     if not parameters:
         return
     console.print('\nLinks, about the origin and in the axes of their frames', style='bold')
-    console.print(link_table(estimate))
+    console.print(parameter_table(estimate, links=True))
     if len(estimate.names) > model.links.stop:
         drives = isinstance(model, ArmModel)
         console.print('Friction and offsets' if drives else 'Offsets', style='bold')
-        console.print(other_table(estimate))
+        console.print(parameter_table(estimate, links=False))
     if estimate.combined:
         console.print('What is determined only in combination, by its number', style='bold')
         console.print(combination_table(estimate))
