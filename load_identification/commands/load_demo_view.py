@@ -44,7 +44,7 @@ CONFIDENCE = 0.999
 
 
 @dataclass(frozen=True)
-class Identifiability:
+class Judgement:
     """Result of a comparison with the truth."""
 
     identified: bool
@@ -64,12 +64,12 @@ class Identifiability:
         return self.identified and self.distance <= self.limit
 
 
-def judge(truth: Truth, estimate: Estimate) -> Identifiability:
+def judge(truth: Truth, estimate: Estimate) -> Judgement:
     """Compare an estimate with the truth."""
     true_unknowns = np.concatenate([truth.payload.to_vector(), truth.offset])
     found = np.concatenate([believed_parameters(estimate.values), estimate.offset])
     error = found - true_unknowns
-    return Identifiability(
+    return Judgement(
         identified=bool(estimate.identified.all()),
         distance=_squared_distance(error, estimate.covariance),
         limit=float(chdtri(len(error), 1.0 - CONFIDENCE)),
@@ -204,7 +204,7 @@ def print_result(
     simulation: Simulation,
     arm: ArmPublisher,
     monitor: Monitor,
-    judgement: Identifiability,
+    judgement: Judgement,
 ) -> None:
     """Print results, times, sample counts, and whether the estimate holds."""
     console.print(result_table(simulation.truth, monitor.estimate))
@@ -227,7 +227,7 @@ def print_result(
     console.print(verdict(judgement), style=style, soft_wrap=True)
 
 
-def verdict(judgement: Identifiability) -> str:
+def verdict(judgement: Judgement) -> str:
     """Return in a sentence whether the estimate holds and why."""
     if not judgement.identified:
         return 'The estimate DOES NOT HOLD: not all ten parameters are identified.'
