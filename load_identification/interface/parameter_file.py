@@ -42,7 +42,11 @@ def from_yaml(path: Path, defaults: Mapping[str, Any] | None = None) -> Paramete
             raise ParameterError(f'parameter file {path}: no parameter {name}{suggestion(name)}')
     with named(f'parameter file {path}'):
         for name, value in values.items():
-            _check_mixed(name, value)
+            if isinstance(value, list) and {type(each) for each in value} == {int, float}:
+                floats = reprlib.repr([float(each) for each in value])
+                raise ParameterError(
+                    f'{name} is {reprlib.repr(value)}; ROS wants floats: {floats}'
+                )
         checked = {name: check(name, value) for name, value in ours.items()}
         return Parameters(**{**(defaults or {}), **checked})
 
@@ -59,13 +63,6 @@ def read_sections(path: Path) -> list[tuple[str, dict[str, Any]]]:
 def of_ros(name: str) -> bool:
     """Return whether a parameter is one that every node has."""
     return name in ROS_PARAMETERS or name.startswith('qos_overrides.')
-
-
-def _check_mixed(name: str, value: Any) -> None:
-    """Refuse a list of whole numbers and others, as ROS does."""
-    if isinstance(value, list) and {type(each) for each in value} == {int, float}:
-        floats = reprlib.repr([float(each) for each in value])
-        raise ParameterError(f'{name} is {reprlib.repr(value)}; ROS wants floats: {floats}')
 
 
 def _sections(content: Any, node: str) -> Iterator[tuple[str, dict[str, Any]]]:
