@@ -25,8 +25,8 @@ from load_identification.interface.files import (
     read_yaml,
     rounded,
     vector,
-    write_output,
 )
+from load_identification.interface.output import write_output
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 

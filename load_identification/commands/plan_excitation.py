@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from load_identification.constants import GRAVITY_VECTOR
 from load_identification.errors import ParameterError
 from load_identification.interface import program
+from load_identification.interface.output import make_folder
 from load_identification.interface.program import option
 
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ def _outputs(options: argparse.Namespace, experiments: bool) -> dict[str, Path]:
     """Return the output paths; refuse unusable ones before planning."""
     outputs = {'yaml': options.yaml, 'bag': options.bag, 'report': options.report}
     if options.output is not None:
-        from load_identification.interface.files import make_folder
-
         make_folder('--output', options.output)
         names = ('yaml', 'bag', 'plan') if experiments else ('yaml', 'bag')
         for name in names:

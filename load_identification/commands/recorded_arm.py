@@ -32,12 +32,8 @@ from load_identification.arm.recording import Recording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
-from load_identification.interface.files import (
-    check_output,
-    make_folder,
-    read_description,
-    write_output,
-)
+from load_identification.interface.files import read_description
+from load_identification.interface.output import check_output, make_folder, write_output
 from load_identification.interface.parameters import check
 from load_identification.model.frames import with_frame
 from load_identification.numerics.weighted_solution import Solver

@@ -23,10 +23,11 @@ from load_identification.estimation.payload_estimate import (
     PayloadEstimate,
     Withheld,
 )
-from load_identification.interface.files import check_output, read_description, write_output
+from load_identification.interface.files import read_description
 from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, in_words
 from load_identification.interface.node_table import BEHIND_JOINTS, NODES, nobodys
+from load_identification.interface.output import check_output, write_output
 from load_identification.interface.parameter_file import from_yaml, read_sections
 from load_identification.interface.parameters import CONVENTIONS, Parameters, check
 from load_identification.recordings.identification import identify

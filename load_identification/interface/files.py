@@ -1,4 +1,4 @@
-"""Read YAML within bounds, check numbers from files, and write what programs put out.
+"""Read YAML within bounds, write texts atomically, and check numbers from files.
 
 Reading any path takes bounded time and memory. The result is plain values or a `FileError`.
 """
@@ -338,25 +338,3 @@ def line(value: Any) -> str:
     # Dumped as a list, because a document with a single scalar ends with a line of dots.
     text = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=1_000_000)
     return str(text.strip()[1:-1])
-
-
-def check_output(option: str, path: Path | None) -> None:
-    """Raise ParameterError if a file cannot be written; None: no output."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise ParameterError(f'{option} {path} must be a file in a folder that exists')
-
-
-def write_output(option: str, path: Path, text: str) -> None:
-    """Write a text; raise ParameterError on failure."""
-    try:
-        path.write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise ParameterError(f'{option} {path} cannot be written: {error.strerror}') from error
-
-
-def make_folder(option: str, folder: Path) -> None:
-    """Make a folder and its parents if missing; raise ParameterError on failure."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ParameterError(f'{option} {folder} cannot be made: {error.strerror}') from error

@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 
 from load_identification.errors import ParameterError
-from load_identification.interface.files import write_output
+from load_identification.interface.output import write_output
 from load_identification.motion.joint_path import Piece
 from load_identification.recordings.library import find_library
 from load_identification.typing_aliases import FloatArray

@@ -18,7 +18,8 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.planning.criteria import Worth
 from load_identification.arm.planning.experiments import CLEAR, GRAVITY, KINDS, Experiment
 from load_identification.errors import ParameterError
-from load_identification.interface.files import named, read_yaml, write_output
+from load_identification.interface.files import named, read_yaml
+from load_identification.interface.output import write_output
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointMotion, JointPath, Move, Piece, Sweep
 from load_identification.motion.limits import Limits
