@@ -175,7 +175,7 @@ class PayloadStage:
         """Forget the payload, keep tool and offset; report `kind` as the event."""
         # Samples still in the filter are from before and would bias the new estimate.
         raw, filtered = self.weigher.monitor.newest, self.estimator.newest
-        if raw is not None:
+        if raw is not None and filtered:
             self._skip_until = raw + min(max(raw - filtered, 0), MOST_DELAY_NS)
         self.estimator.reset()
         self.estimator.events.add(kind, filtered)
