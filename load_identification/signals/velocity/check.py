@@ -122,7 +122,7 @@ class PublishedVelocities:
 
     def __init__(self, joints: int) -> None:
         self.limits: FloatArray = np.full(joints, np.inf)
-        """Velocity limits, (J,) [rad/s, m/s]: a step that exceeds them is no way, see `JumpGate`."""
+        """Velocity limits (J,) [rad/s, m/s]: a step beyond them is no way, as in `JumpGate`."""
         self._filled_in = FilledIn(joints)
         none = np.zeros(joints, dtype=bool)
         # Of the newest piece, and as applied from the last check on.
