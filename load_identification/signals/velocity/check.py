@@ -183,7 +183,8 @@ class PublishedVelocities:
         move = q[first:] - q[first - 1 : -1]
         area = 0.5 * seconds * (v[first:] + v[first - 1 : -1])
         most = np.minimum(MARGIN * self.limits * seconds + SLACK, np.pi)
-        unknown = ~(np.isfinite(area) & (np.abs(move) < most) & (steps > 0) & (steps <= JOINED))
+        leapt = (np.abs(move) > most).any(axis=1, keepdims=True)
+        unknown = ~np.isfinite(area + move) | leapt | (steps <= 0) | (steps > JOINED)
         noise = white_noise(rows, len(move)).swapaxes(0, 1)
         size = np.abs(move)
         size = np.where(size > 0.0, size, np.inf).min(axis=0, initial=np.inf)
