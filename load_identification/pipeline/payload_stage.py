@@ -24,6 +24,7 @@ from load_identification.model.frames import same_frame
 from load_identification.model.robot import Robot, RotationAxis, joint_axes
 from load_identification.pipeline import settings
 from load_identification.pipeline.driver_payload import DriverPayload
+from load_identification.pipeline.leaps import Leaps
 from load_identification.signals.motion_filter import MotionFilter
 from load_identification.signals.synchronizer import Synchronizer
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -131,6 +132,7 @@ class PayloadStage:
         self._robot: Robot | None = None
         self._observer = observer
         self._skip_until = 0
+        self._leaps = Leaps()
         self._number = 0
         self._look = self.estimator.changes.looks[-1]
         self._raw_start = self._delay = 0
@@ -175,7 +177,7 @@ class PayloadStage:
         """Forget the payload, keep tool and offset; report `kind` as the event."""
         # Samples still in the filter are from before and would bias the new estimate.
         raw, filtered = self.weigher.monitor.newest, self.estimator.newest
-        if raw is not None:
+        if raw is not None and filtered:
             self._skip_until = raw + min(max(raw - filtered, 0), MOST_DELAY_NS)
         self.estimator.reset()
         self.estimator.events.add(kind, filtered)
@@ -241,7 +243,21 @@ class PayloadStage:
             if observer is not None:
                 self._tell(piece, observer)
 
-    def _estimate(self, piece: FilteredBatch) -> None:
+    def _estimate(self, batch: FilteredBatch) -> None:
+        """Update the estimator with samples; what leaps is not joined to what came before."""
+        first = 0
+        for leap in self._leaps.before(batch).tolist():
+            if leap > first:
+                self._estimate_piece(batch.select(slice(first, leap)))
+            first = leap
+            self.weigher.forget()
+            estimate = self.estimator.estimate()
+            # Once the mass is known, a change is detected, and resolved.
+            if estimate is None or not (estimate.identified[0] or estimate.unresolved):
+                self.estimator.reset(keep_offset=False)
+        self._estimate_piece(batch.select(slice(first, None)) if first else batch)
+
+    def _estimate_piece(self, piece: FilteredBatch) -> None:
         """Update the estimator with samples and with the quantisation step of the wrench.
 
         Each filtered sample gets the quantisation step found in the raw samples that it contains.

@@ -99,6 +99,7 @@ class JointTrack:
     def _limit(self, publisher: Publisher) -> None:
         limits = [self._limits.get(name, UNKNOWN_LIMIT) for name in publisher.names]
         publisher.jumps.set_limits(np.array(limits))
+        publisher.velocities.limits = publisher.jumps.limits
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -253,3 +253,20 @@ def test_a_calibration_with_what_the_driver_takes_off_finds_the_offset(sim: Reco
     offset = weigher.offset_from(rest)
     np.testing.assert_allclose(offset.mean[:3], WRIST_SENSOR.offset[:3], atol=0.05)
     np.testing.assert_allclose(offset.mean[3:], WRIST_SENSOR.offset[3:], atol=0.003)
+
+
+def test_a_reset_before_the_first_filtered_sample_loses_none(sim: Recording) -> None:
+    """Those of the next 2 s had been held back, and `check_mass` refused until the arm moved."""
+    cell = Cell(sim)
+    cell.now = 1_790_000_000_000_000_000
+    for _ in range(3):
+        cell.rest(0.02)
+        cell.stage.forget_payload(EventKind.RESET)
+        cell.stage.weigher.forget()
+    assert not cell.restored
+    cell.rest(1.2)
+    given = sum(len(batch.stamps) for batch in cell.restored)
+    assert cell.stage.estimator.usable.count == given > 40
+    monitor = cell.stage.weigher.monitor
+    assert monitor.since is not None
+    assert np.isfinite(cell.stage.weigher.weigh(monitor.since).payload.mass)

@@ -13,7 +13,7 @@ from scipy.special import chdtrc, chdtri
 from load_identification.constants import STANDARD_GRAVITY
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.model import WIDE_BODY, Model
-from load_identification.estimation.belief.noise_levels import NOISE_MARGIN, scattered_more
+from load_identification.estimation.belief.noise_levels import NOISE_MARGIN, scatter_of_any
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.model.regressor import wrench_regressor
@@ -135,16 +135,15 @@ class Candidate:
         """Return the belief in another load, in the noise that blocks showed.
 
         That is the misfit, of so many rows of blocks, and how much the samples of those in `seen`
-        scatter.
+        scatter, whatever the load: its centre of mass may be unknown.
         """
         noise, spare = self.belief.noise, max(rows - PARAMETERS, 1)
         squares = max(NOISE_MARGIN**2 * self.misfit, 0.0)
         louder = np.sqrt(squares / spare) if chdtrc(spare, squares) < GROWN else 1.0
-        body = self.belief.values[self.belief.model.body]
-        # Not that of torque, moments of inertia may be unknown; nor at rest, as a grasp rings.
-        moving = [block for block in seen if not block.rest]
-        more = scattered_more(noise, moving, body, noise.expected)[0]
-        louder = max(louder, min(more, MOST_SCATTERED) / SCATTERED)
+        # Not that of torque, which has the moments of inertia; nor at rest, as a grasp rings.
+        scatter = scatter_of_any([block for block in seen if not block.rest])[0]
+        usual = max(noise.sample(False)[0], noise.expected[0])
+        louder = np.fmax(louder, min(np.sqrt(scatter) / usual, MOST_SCATTERED) / SCATTERED)
         if louder > 1.0:
             noise = noise.louder(np.full(2, louder), blocks)
         return replace(self.belief, noise=noise).weighed()

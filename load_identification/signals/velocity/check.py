@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from load_identification.signals.jumps import MARGIN, SLACK
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MOVED = 2e-3
@@ -120,6 +121,8 @@ class PublishedVelocities:
     """
 
     def __init__(self, joints: int) -> None:
+        self.limits: FloatArray = np.full(joints, np.inf)
+        """Velocity limits (J,) [rad/s, m/s]: a step beyond them is no way, as in `JumpGate`."""
         self._filled_in = FilledIn(joints)
         none = np.zeros(joints, dtype=bool)
         # Of the newest piece, and as applied from the last check on.
@@ -179,7 +182,9 @@ class PublishedVelocities:
         q, v, seconds = rows[:, 0], rows[:, 1], 1e-9 * steps
         move = q[first:] - q[first - 1 : -1]
         area = 0.5 * seconds * (v[first:] + v[first - 1 : -1])
-        unknown = ~(np.isfinite(area) & (np.abs(move) < np.pi) & (steps > 0) & (steps <= JOINED))
+        most = np.minimum(MARGIN * self.limits * seconds + SLACK, np.pi)
+        leapt = (np.abs(move) > most).any(axis=1, keepdims=True)
+        unknown = ~np.isfinite(area + move) | leapt | (steps <= 0) | (steps > JOINED)
         noise = white_noise(rows, len(move)).swapaxes(0, 1)
         size = np.abs(move)
         size = np.where(size > 0.0, size, np.inf).min(axis=0, initial=np.inf)
@@ -313,11 +318,8 @@ class PublishedVelocities:
             if self._late[j]:
                 low, high = f'{lags.min():.0f}', f'{lags.max():.0f}'
                 number = low if low == high else f'{low} to {high}'
-                words = (
-                    f'lags its position by {number} ms'
-                    if self._lag[j] > 0.0
-                    else f'leads its position by {number} ms'
-                )
+                way = 'lags' if self._lag[j] > 0.0 else 'leads'
+                words = f'{way} its position by {number} ms'
             else:
                 words = factor_words(float(self._factor[j]))
             said.setdefault(words, []).append(names[j])

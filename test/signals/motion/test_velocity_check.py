@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.signals.joint_track import JointTrack
 from load_identification.signals.synchronizer import Synchronizer
 from load_identification.signals.velocity.check import PublishedVelocities
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -131,6 +134,20 @@ def test_good_velocities_are_used(
     found, words = checked(*sampled(rate, velocity, encoder, noise, step))
     assert words == ''
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize('last', [1.0, 0.008])
+def test_a_jump_of_the_positions_says_nothing_of_velocities(last: float) -> None:
+    """As of joint states that freeze for a while, or of one glitch: they were named for 10 s."""
+    stamps, q, v = sampled(125, motion()[1])
+    track = JointTrack(100_000_000, 1_000_000_000, Counter())
+    track.follow(dict.fromkeys(NAMES, 3.0))
+    during = (stamps >= stamps[500]) & (stamps < stamps[500] + int(1e9 * last))
+    q[during], v[during] = q[500] + (0.5 if last < 0.1 else 0.0), 0.0
+    for k in range(0, len(stamps), 7):
+        cut = slice(k, k + 7)
+        track.accept([JointBatch(NAMES, stamps[cut], q[cut], v[cut])])
+        assert not track.wrong_velocities, (track.wrong_velocities, k)
 
 
 def test_how_the_stream_is_cut_changes_nothing() -> None:
