@@ -25,7 +25,7 @@ from load_identification.estimation.payload_estimate import (
 )
 from load_identification.interface.files import read_description
 from load_identification.interface.messages import NS
-from load_identification.interface.names import INTERVAL, in_words
+from load_identification.interface.names import INTERVAL, STAGES, in_words
 from load_identification.interface.node_table import BEHIND_JOINTS, NODES, nobodys
 from load_identification.interface.output import check_output, write_output
 from load_identification.interface.parameter_file import from_yaml, read_sections
@@ -128,11 +128,11 @@ def print_report(console: Console, result: Identification, samples: str = '') ->
 
 def _mass_and_centre(estimate: PayloadEstimate) -> str:
     """Return mass and centre of mass as text, as far as they are identified."""
-    places = {'mass': slice(0, 1), 'centre of mass': slice(1, 4)}
+    values, std = estimate.values.tolist(), estimate.std.tolist()
     return ', '.join(
-        f'{name} {group_in_words(group, list(estimate.values[at]), list(estimate.std[at]), ", ")}'
-        for group, (name, at) in zip(PARAMETERS, places.items(), strict=False)
-        if estimate.identified[at].all()
+        f'{stage} {group_in_words(group, values[at], std[at], ", ")}'
+        for group, (stage, at) in zip(PARAMETERS, STAGES.items(), strict=True)
+        if stage != 'inertia' and estimate.identified[at].all()
     )
 
 

@@ -22,7 +22,7 @@ class EarlierLoad:
     until: int
     """When the change was detected [ns]."""
     estimate: PayloadEstimate
-    """The last one in which the mass was identified, at most a second before that."""
+    """The last one in which the mass was identified, of looks at every second."""
 
 
 @dataclass(frozen=True)

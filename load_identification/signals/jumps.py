@@ -47,6 +47,11 @@ def velocity_limits(limits: FloatArray) -> FloatArray:
     return np.where(np.isfinite(limits) & (limits > 0.0), limits, UNKNOWN_LIMIT)
 
 
+def reach(limits: FloatArray, seconds: FloatArray) -> FloatArray:
+    """Return how far joints of velocity limits (J,) get in times (n, J) or (n, 1) [s], (n, J)."""
+    return MARGIN * limits * seconds + SLACK
+
+
 class JumpGate:
     """Accept samples whose joints have moved no faster than they can.
 
@@ -129,7 +134,7 @@ class JumpGate:
         seconds[0] = (stamps[0] - self._stamps) * 1e-9
         seconds[1:] = ((stamps[1:] - stamps[:-1]) * 1e-9)[:, None]
         steps = np.abs(position[1:] - position[:-1])
-        within = steps <= MARGIN * self.limits * seconds + SLACK
+        within = steps <= reach(self.limits, seconds)
         # The first position of a joint may be anywhere.
         within[0] |= ~self.measured & np.isfinite(track[0])
         if not within.all():
@@ -163,8 +168,8 @@ class JumpGate:
     ) -> FloatArray | None:
         """Return the whole turns to add to `end`; None if it is not reachable from `start`."""
         way = end - start
-        seconds = (stamp - before) * 1e-9
-        allowed = MARGIN * self.limits * seconds + SLACK
+        seconds = np.asarray((stamp - before) * 1e-9)
+        allowed = reach(self.limits, seconds)
         turns = np.where(np.abs(way) > allowed, -np.round(np.nan_to_num(way) / TURN), 0.0)
         within = ~(np.abs(way + TURN * turns) > allowed)
         if within.all():

@@ -9,7 +9,7 @@ import numpy as np
 
 from load_identification.interface.batches import JointBatch
 from load_identification.signals.joint_track import MOST_JOINTS
-from load_identification.signals.jumps import MARGIN, SLACK, TURN, velocity_limits
+from load_identification.signals.jumps import SLACK, TURN, reach, velocity_limits
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 BACK = 0.25
@@ -115,8 +115,8 @@ class TwoSources:
         # For each position the one before it of the same joint.
         last = np.maximum.accumulate(np.where(known, np.arange(len(position))[:, None], 0))
         before, start = (np.take_along_axis(of, last[:-1], 0) for of in (position, times))
-        reach = MARGIN * self._limits * 1e-9 * (times[1:] - start) + SLACK
-        jumped = known[1:] & np.isfinite(before) & (_apart(position[1:], before) > reach)
+        most = reach(self._limits, 1e-9 * (times[1:] - start))
+        jumped = known[1:] & np.isfinite(before) & (_apart(position[1:], before) > most)
         for k in np.flatnonzero(jumped.any(axis=0)).tolist():
             rows = np.flatnonzero(jumped[:, k])
             new = [before[rows, k], position[rows + 1, k], number[rows, k]]

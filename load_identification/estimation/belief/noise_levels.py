@@ -293,17 +293,14 @@ def scatter_of_any(blocks: Sequence[Block]) -> FloatArray:
     return found
 
 
-def scattered_more(
-    noise: NoiseLevels, blocks: Sequence[Block], body: FloatArray, least: FloatArray | float = 0.0
-) -> FloatArray:
+def scattered_more(noise: NoiseLevels, blocks: Sequence[Block], body: FloatArray) -> FloatArray:
     """Return by how much samples scatter more than learned, for force and torque, (2,) [-].
 
-    `body`: phi (10,) of the load; `least`: std that is usual anyway, (2,) [N, N m].
+    `body`: phi (10,) of the load.
     """
     if not blocks:
         return np.ones(2)
     found = np.sum([block.scatter(body) for block in blocks], axis=0)
-    usual = [np.maximum(noise.sample(block.rest), least) for block in blocks]
-    known = np.sum([b.samples * std**2 for b, std in zip(blocks, usual, strict=True)], axis=0)
+    known = np.sum([b.samples * noise.sample(b.rest) ** 2 for b in blocks], axis=0)
     with np.errstate(divide='ignore', invalid='ignore'):
         return np.asarray(np.fmax(np.sqrt(found / known), 1.0))

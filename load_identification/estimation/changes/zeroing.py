@@ -62,14 +62,11 @@ class Zeroing:
             std = _std(before, expected.covariance, block)
             zero = np.where(live, 0.0, expected.wrench)
             reading = np.where(live, block.wrench, expected.wrench)
-            ends = expected.wrench, zero
-            if not _on_the_way(reading, *ends, std, STRAIGHT, OVERSHOOT):
-                self.strayed = True
-                return
-            between = _on_the_way(reading, *ends, std, STRAIGHT)
-            near = [float(np.linalg.norm((reading - end) / std)) for end in ends]
-            beyond = '' if between else 'start' if near[0] < near[1] else 'end'
-            self.strayed = bool(beyond) and beyond == self._beyond
+            way = reading, expected.wrench, zero, std
+            between = _on_the_way(*way, STRAIGHT)
+            beyond = '' if between else 'start' if _part(*way) < 0.5 else 'end'
+            twice = bool(beyond) and beyond == self._beyond
+            self.strayed = twice or not _on_the_way(*way, STRAIGHT, OVERSHOOT)
             self._beyond = beyond
 
     def read_zero(self, belief: Belief) -> bool:
@@ -111,6 +108,13 @@ def _std(belief: Belief, covariance: FloatArray, block: Block) -> FloatArray:
     return np.asarray(np.sqrt(np.diag(covariance) + noise**2))
 
 
+def _part(reading: FloatArray, start: FloatArray, end: FloatArray, std: FloatArray) -> float:
+    """Return which part of the way between two others a reading has gone, all (6,) [-]."""
+    scaled = (end - start) / std
+    length = float(scaled @ scaled)
+    return float((reading - start) / std @ scaled / length) if length else 0.0
+
+
 def _on_the_way(
     reading: FloatArray,
     start: FloatArray,
@@ -124,9 +128,6 @@ def _on_the_way(
     `beyond` is the share of that way by which it may exceed it.
     """
     step = end - start
-    scaled = step / std
-    length = float(scaled @ scaled)
-    part = (reading - start) / std @ scaled / length if length else 0.0
-    part = np.clip(part, -beyond, 1.0 + beyond)
+    part = np.clip(_part(reading, start, end, std), -beyond, 1.0 + beyond)
     away = np.abs(start + part * step - reading)
     return bool(np.all(away < ZERO * std + share * np.abs(step)))

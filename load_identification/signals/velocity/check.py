@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from load_identification.signals.jumps import MARGIN, SLACK
+from load_identification.signals.jumps import reach
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MOVED = 2e-3
@@ -182,7 +182,7 @@ class PublishedVelocities:
         q, v, seconds = rows[:, 0], rows[:, 1], 1e-9 * steps
         move = q[first:] - q[first - 1 : -1]
         area = 0.5 * seconds * (v[first:] + v[first - 1 : -1])
-        most = np.minimum(MARGIN * self.limits * seconds + SLACK, np.pi)
+        most = np.minimum(reach(self.limits, seconds), np.pi)
         leapt = (np.abs(move) > most).any(axis=1, keepdims=True)
         unknown = ~np.isfinite(area + move) | leapt | (steps <= 0) | (steps > JOINED)
         noise = white_noise(rows, len(move)).swapaxes(0, 1)
